@@ -1,0 +1,109 @@
+// A rank's memory: every byte that the engine holds is born here in a category,
+// counted against a budget, and dies here. Blocks are cached, so that a steady
+// step asks the system for nothing. On the meta device the accounting is the
+// same and there is no memory behind it: predicted peak and measured peak are
+// one computation.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "quire/core/tensor.h"
+
+namespace quire {
+
+enum class Category : std::uint8_t {
+  kParameters,   // shards that stay: masters and published values
+  kGathered,     // open units
+  kGradients,    // lanes' gradients, nodes of the tree, the rank's summed shard
+  kOptimizer,    // states
+  kActivations,  // saved for backward, and what is alive between layers
+  kCommunication,  // arrivals of an exchange
+  kWorkspace,      // scratch of kernels
+};
+inline constexpr int kCategories = 7;
+std::string_view name_of(Category category);
+
+struct MemoryReport {
+  std::array<std::int64_t, kCategories> current{};  // bytes
+  std::array<std::int64_t, kCategories> peak{};     // each category's own peak
+  std::array<std::int64_t, kCategories>
+      at_peak{};  // the categories when the total peaked
+  std::int64_t total_current = 0;
+  std::int64_t total_peak = 0;
+
+  // One line per category: bytes now, at the total's peak, own peak; then the
+  // total and the budget if there is one.
+  std::string table(std::optional<std::int64_t> budget) const;
+};
+
+class AllocatorState;  // private to allocator.cpp
+
+// Counts bytes that live elsewhere (a shared mapping) as this rank's, until it
+// dies. Move-only; empty by default.
+class Charge {
+ public:
+  Charge() = default;
+  ~Charge() { release(); }
+  Charge(Charge&& other) noexcept = default;
+  Charge& operator=(Charge&& other) noexcept;
+
+  void release() noexcept;
+
+ private:
+  friend class Allocator;
+  std::shared_ptr<AllocatorState> state_;  // null: empty
+  std::int64_t bytes_ = 0;
+  Category category_ = Category::kWorkspace;
+};
+
+// Thread-safe. Storages keep what they need alive: tensors may outlive the
+// allocator.
+class Allocator {
+ public:
+  struct Options {
+    Device device = Device::kCpu;
+    std::optional<std::int64_t> budget_bytes;  // none: no limit
+    std::string owner;                         // named in messages: "rank 2"
+    bool poison = false;  // fill what is allocated and what is released with
+                          // NaN patterns (tests)
+  };
+  explicit Allocator(Options options);
+  ~Allocator();
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
+
+  // Uninitialised; starts on a 64-byte boundary; accounted in multiples of 64
+  // bytes. Throws OutOfMemory with the report's table, the bytes wanted and the
+  // budget, before anything changed.
+  Tensor allocate(DType dtype, const Shape& shape, Category category);
+  // As allocate, filled with zero bytes.
+  Tensor zeros(DType dtype, const Shape& shape, Category category);
+  // Accounts as allocate(bytes) would, without memory. REQUIRES: bytes >= 0.
+  Charge charge(std::int64_t bytes, Category category);
+
+  Device device() const;
+  std::optional<std::int64_t> budget_bytes() const;
+  MemoryReport report() const;
+  // Peaks become the current values.
+  void reset_peak();
+  // Blocks asked from the system so far: constant over steady steps.
+  std::int64_t system_allocations() const;
+  // Returns cached blocks to the system.
+  void trim();
+
+ private:
+  std::shared_ptr<AllocatorState> state_;
+};
+
+// A tensor over bytes that `keep` keeps alive (a mapping, a vector): not
+// accounted anywhere. REQUIRES: data is aligned to size_of(dtype), and is not
+// null unless the shape has no elements; else UsageError.
+Tensor tensor_over(std::byte* data, DType dtype, const Shape& shape,
+                   std::shared_ptr<void> keep);
+
+}  // namespace quire
