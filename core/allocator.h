@@ -67,8 +67,8 @@ class Allocator {
  public:
   struct Options {
     Device device = Device::kCpu;
-    std::optional<std::int64_t> budget_bytes;  // none: no limit
-    std::string owner;                         // named in messages: "rank 2"
+    std::optional<std::int64_t> budget_bytes{};  // none: no limit
+    std::string owner{};                         // named in messages: "rank 2"
     bool poison = false;  // fill what is allocated and what is released with
                           // NaN patterns (tests)
   };

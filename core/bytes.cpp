@@ -60,7 +60,7 @@ std::int64_t fraction_bytes(std::string_view digits, int shift,
 }  // namespace
 
 std::string format_bytes(std::int64_t bytes) {
-  if (std::abs(bytes) < 1024) return fmt::format("{} B", bytes);
+  if (-1024 < bytes && bytes < 1024) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   // 1023.95 and above would print as 1024.0.
