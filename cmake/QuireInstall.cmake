@@ -1,5 +1,5 @@
-# Libraries, public headers (each room's own folder; a sub-folder is private), the CMake package and quire.pc. All of
-# it may be moved to another prefix.
+# Libraries, public headers (those in a room's own folder, and of a sub-folder the one that has its name), the CMake
+# package and quire.pc. All of it may be moved to another prefix.
 
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/quire")
@@ -16,6 +16,15 @@ foreach(target IN LISTS QUIRE_ROOM_TARGETS)
   string(REPLACE "quire_" "" room "${target}")
   file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*.h")
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/quire/${room}")
+  file(GLOB inner CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*/*.h")
+  foreach(header IN LISTS inner)
+    cmake_path(GET header STEM name)
+    cmake_path(GET header PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    if(name STREQUAL folder)
+      install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/quire/${room}/${folder}")
+    endif()
+  endforeach()
 endforeach()
 install(FILES quire.h "${QUIRE_INCLUDE_DIR}/quire/version.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/quire")
 install(FILES README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
