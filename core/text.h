@@ -1,0 +1,19 @@
+// Names as people mistype and group them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace quire {
+
+// The known name that the fewest insertions, deletions and replacements of
+// bytes turn `wanted` into, the first of equals; "" if none is known.
+std::string nearest(std::string_view wanted,
+                    std::span<const std::string> known);
+
+// '*' matches any run of bytes, '.' included, '?' any one byte, every other
+// byte itself.
+bool matches_glob(std::string_view glob, std::string_view text);
+
+}  // namespace quire

@@ -1,0 +1,48 @@
+#include "quire/core/text.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace quire {
+namespace {
+
+TEST(Nearest, NeedsTheFewestEdits) {
+  const std::vector<std::string> known = {"steps", "seed", "output"};
+  EXPECT_EQ(nearest("sed", known), "seed");
+  EXPECT_EQ(nearest("step", known), "steps");
+  EXPECT_EQ(nearest("ouptut", known), "output");
+}
+
+TEST(Nearest, IsTheFirstOfEquals) {
+  const std::vector<std::string> known = {"ab", "ac"};
+  EXPECT_EQ(nearest("a", known), "ab");
+}
+
+TEST(Nearest, OfNothingIsEmpty) { EXPECT_EQ(nearest("x", {}), ""); }
+
+TEST(Glob, StarCrossesDots) {
+  EXPECT_TRUE(matches_glob("*.bias", "h.0.attn.c_attn.bias"));
+  EXPECT_TRUE(matches_glob("h.*.weight", "h.11.ln_1.weight"));
+  EXPECT_FALSE(matches_glob("*.bias", "h.0.bias.weight"));
+}
+
+TEST(Glob, StarMatchesNothingToo) {
+  EXPECT_TRUE(matches_glob("*", ""));
+  EXPECT_TRUE(matches_glob("a**b", "ab"));
+  EXPECT_FALSE(matches_glob("", "a"));
+}
+
+TEST(Glob, QuestionMarkIsOneByte) {
+  EXPECT_TRUE(matches_glob("h.?", "h.1"));
+  EXPECT_FALSE(matches_glob("h.?", "h.11"));
+  EXPECT_FALSE(matches_glob("h.?", "h."));
+}
+
+TEST(Glob, TriesLaterPlacesForAStar) {
+  EXPECT_TRUE(matches_glob("*ab*c", "aabxabc"));
+  EXPECT_FALSE(matches_glob("*ab", "abx"));
+}
+
+}  // namespace
+}  // namespace quire
