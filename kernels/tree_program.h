@@ -1,0 +1,45 @@
+// The steps of a tree_add compiled once per call: which of its values are
+// inputs, intermediate buffers or outputs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "quire/kernels/tree_add.h"
+
+namespace quire::kernels {
+
+// Where the elements of a value are.
+struct TreePlace {
+  enum class Kind : std::uint8_t { kInput, kBuffer, kOutput };
+  Kind kind;
+  std::int32_t index;
+};
+
+struct TreeSum {
+  TreePlace left;
+  TreePlace right;
+  TreePlace result;
+};
+
+struct TreeMove {
+  TreePlace from;
+  std::int32_t output;
+};
+
+// For a range of elements: first all sums in order, then the inputs of
+// `staging` into its buffers, then all moves. No output is written before the
+// last read of an input that it aliases.
+struct TreeProgram {
+  std::vector<TreeSum> sums;
+  std::vector<TreePlace> staged;  // inputs to copy; the i-th to buffer
+  std::int32_t first_staged = 0;  // first_staged + i
+  std::vector<TreeMove> moves;
+  std::int32_t buffers = 0;
+};
+
+// REQUIRES: args has passed check().
+TreeProgram compile(const TreeAdd& args);
+
+}  // namespace quire::kernels
