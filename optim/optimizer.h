@@ -1,0 +1,65 @@
+// Optimizers update ranges of elements that one rank owns. They hold no state
+// of their own: states are tensors that the engine shards, counts and saves by
+// name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quire/core/stream.h"
+#include "quire/core/tensor.h"
+
+namespace quire::optim {
+
+// Const: shared by all ranks of a process.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  virtual std::string_view type() const = 0;  // "adamw", "sgd"
+  // The fp32 states of every element, by name, zero at first: {"exp_avg",
+  // "exp_avg_sq"}.
+  virtual std::vector<std::string> states() const = 0;
+
+  // One contiguous range of one parameter; all tensors of [n], the states in
+  // the order of states().
+  struct Range {
+    Tensor master;     // fp32
+    Tensor gradient;   // fp32, the mean over the step; not changed
+    Tensor published;  // master in the compute type; may be master itself
+    std::vector<Tensor> states;
+  };
+  struct Scalars {
+    std::int64_t step;  // 1 for the first accepted update: bias correction
+    double lr;          // schedule and group included
+    double weight_decay;
+    double gradient_scale = 1.0;  // clipping
+  };
+  // Queued on `stream`. Throws UsageError unless the range has the optimizer's
+  // states, the step is at least 1, and the tensors are as above.
+  virtual void update(const Range& range, const Scalars& scalars,
+                      Stream& stream) const = 0;
+};
+
+// Each of these throws UsageError naming the key that is out of its range.
+struct AdamOptions {
+  double beta1 = 0.9;    // in [0, 1)
+  double beta2 = 0.999;  // in [0, 1)
+  double eps = 1e-8;     // above 0, in fp32 too
+};
+std::unique_ptr<Optimizer> adamw(
+    const AdamOptions& options);  // decay apart from the gradient
+std::unique_ptr<Optimizer> adam(
+    const AdamOptions& options);  // decay added to the gradient
+
+struct SgdOptions {
+  double momentum = 0.0;  // in [0, 1)
+  bool nesterov = false;  // REQUIRES momentum > 0
+};
+std::unique_ptr<Optimizer> sgd(const SgdOptions& options);
+
+}  // namespace quire::optim
