@@ -1,0 +1,17 @@
+#include "quire/kernels/activation.h"
+
+#include "quire/kernels/arguments.h"
+#include "quire/kernels/check.h"
+
+namespace quire::kernels {
+
+void check(const ActivationForward& args) {
+  require_alike("activation_forward", {{"x", args.x}, {"y", args.y}});
+}
+
+void check(const ActivationBackward& args) {
+  require_alike("activation_backward",
+                {{"x", args.x}, {"dy", args.dy}, {"dx", args.dx}});
+}
+
+}  // namespace quire::kernels
