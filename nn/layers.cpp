@@ -30,7 +30,8 @@ Linear::Linear(Options options)
 
 Var Linear::operator()(const Var& x) const {
   Tape& tape = x.tape();
-  return autograd::linear(x, weight_(tape), bias_ ? (*bias_)(tape) : Var());
+  const Var weight = weight_(tape);
+  return autograd::linear(x, weight, bias_ ? (*bias_)(tape) : Var());
 }
 
 Embedding::Embedding(Options options)
@@ -52,7 +53,8 @@ LayerNorm::LayerNorm(Options options)
 
 Var LayerNorm::operator()(const Var& x) const {
   Tape& tape = x.tape();
-  return autograd::layer_norm(x, weight_(tape), bias_(tape), options_.eps);
+  const Var weight = weight_(tape);
+  return autograd::layer_norm(x, weight, bias_(tape), options_.eps);
 }
 
 }  // namespace quire::nn
