@@ -1,0 +1,54 @@
+// Small trainings for the engine's tests: a model on random tokens over any
+// world, and what it ends with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quire/comm/record.h"
+#include "quire/comm/run.h"
+#include "quire/core/allocator.h"
+#include "quire/engine/engine.h"
+#include "quire/models/gpt2.h"
+
+namespace quire::test {
+
+struct Training {
+  models::Gpt2Options model = {.layers = 3,
+                               .width = 36,
+                               .heads = 3,
+                               .context = 20,
+                               .vocab = 67,
+                               .dropout = 0.1f};
+  std::int64_t samples = 2;  // of a lane
+  std::int64_t sequence = 17;
+  int steps = 3;
+  engine::Options options = {};
+  int ranks = 1;
+  int threads = 1;
+  bool processes = false;
+  bool mapped = true;
+  bool poison = false;
+};
+
+// What rank 0 saw, with totals over all ranks.
+struct Outcome {
+  std::uint64_t state =
+      0;  // hash of every element of every kind, the same however it is sharded
+  std::vector<double> losses;
+  std::vector<double> norms;
+  std::int64_t peak_bytes = 0;            // largest over ranks, measured
+  std::int64_t predicted_peak_bytes = 0;  // by the dry run
+  comm::Traffic measured, predicted;      // sums over ranks
+};
+
+// The options of the tests: clipping on, weight decay, odd sizes.
+engine::Options small_options(int lanes);
+Outcome train(const Training& training);
+// Lane `lane` of step `step`: tokens, targets (some ignored).
+Batch lane_batch(const Training& training, std::int64_t step, int lane);
+
+}  // namespace quire::test
