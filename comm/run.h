@@ -1,0 +1,51 @@
+// Starts the ranks of one host and waits for them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quire/comm/communicator.h"
+#include "quire/comm/local.h"
+
+namespace quire::comm {
+
+// What a rank does; the result is its exit code (0: done). An exception ends
+// the run: UsageError as exit code 2, any other as 3, with the communicator's
+// location as the place.
+using RankMain = std::function<int(Communicator&)>;
+
+struct RunResult {
+  int exit_code =
+      0;  // the first failure's, else the first non-zero result by rank, else 0
+  std::optional<Failure> failure;  // the first one
+};
+
+// Ranks 0 ... ranks - 1 as threads of this process. Returns when all have
+// ended; a thread that stalls cannot be removed: after the time-out its peers
+// end and the result names it, and the caller ends the process.
+RunResult run_threads(int ranks, const LocalOptions& options,
+                      const RankMain& main);
+
+// Ranks as direct children, forked in rank order. REQUIRES: this process has
+// one thread. Children end by _exit after flushing stdio. A dead child is
+// located and reported within a second; then the others are given `grace` to
+// end by themselves, then SIGKILLed: none is left. SIGTERM and SIGINT are
+// passed on to the children, a second one as SIGKILL. A rank dies with this
+// process (parent-death signal).
+RunResult run_processes(int ranks, const LocalOptions& options,
+                        const RankMain& main);
+
+// `quire run`: forks and executes `command` once for every rank with the
+// environment of launch.h set, output lines prefixed "[rank0] " if prefix.
+// exit_code is the first failed process's (128 + signal if killed).
+struct CommandOptions {
+  int ranks;
+  std::vector<std::string> command;
+  bool prefix = true;
+  double grace_s = 10.0;  // between SIGTERM to the survivors and SIGKILL
+};
+RunResult run_command(const CommandOptions& options);
+
+}  // namespace quire::comm

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "quire/comm/children.h"
+#include "quire/comm/rank_main.h"
+
+namespace quire::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void require_one_thread() {
+#ifndef __SANITIZE_THREAD__  // its runtime has a thread of its own
+  std::error_code error;
+  const auto threads = std::distance(
+      std::filesystem::directory_iterator("/proc/self/task", error), {});
+  if (threads <= 1) return;
+  throw UsageError(fmt::format(
+      "got {} threads in the process that is to fork its ranks; expected 1: "
+      "destroy pools and streams before, or run the ranks as threads",
+      threads));
+#endif
+}
+
+class ProcessRun {
+ public:
+  ProcessRun(int ranks, const LocalOptions& options, const RankMain& main)
+      : world_(ranks, options), main_(main), codes_(ranks, 0) {
+    grace_ = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(std::min(options.timeout_s, 10.0)));
+  }
+
+  RunResult run() {
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      children_.fork_one([&] { be(rank); });
+    }
+    while (!children_.empty() && !out_of_patience()) wait_once();
+    RunResult result = result_of(world_, codes_);
+    const bool interrupted = children_.passed_on() != 0;
+    if (interrupted && result.exit_code != 0) {
+      result.exit_code = 128 + children_.passed_on();
+    }
+    return result;
+  }
+
+ private:
+  // A rank's whole life.
+  [[noreturn]] void be(int rank) {
+    const int code = run_rank(world_, rank, main_);
+    std::cout.flush();
+    std::fflush(nullptr);
+    _exit(code);
+  }
+
+  void wait_once() {
+    constexpr auto kSlice = std::chrono::milliseconds(200);
+    for (const Children::Ended& ended : children_.wait(kSlice)) take(ended);
+    if (!kill_at_ && world_.failure()) kill_at_ = Clock::now() + grace_;
+  }
+
+  void take(const Children::Ended& ended) {
+    codes_[ended.rank] = ended.end.shell_code();
+    if (world_.has_left(ended.rank) && ended.end.signal == 0) return;
+    const std::string early =
+        ended.end.signal == 0 ? " before the run ended" : "";
+    world_.report_death(ended.rank, ended.end.to_string() + early, 3);
+  }
+
+  // Kills those that have not ended in time; true if even that did not help.
+  bool out_of_patience() {
+    if (!kill_at_ || Clock::now() < *kill_at_) return false;
+    if (killed_) return true;
+    children_.signal_all(SIGKILL);
+    killed_ = true;
+    kill_at_ = Clock::now() + std::chrono::seconds(10);
+    return false;
+  }
+
+  LocalWorld world_;
+  const RankMain& main_;
+  std::vector<int> codes_;
+  Clock::duration grace_;
+  Children children_{Children::Signal::kChild};
+  std::optional<Clock::time_point> kill_at_;
+  bool killed_ = false;
+};
+
+}  // namespace
+
+RunResult run_processes(int ranks, const LocalOptions& options,
+                        const RankMain& main) {
+  require_one_thread();
+  return ProcessRun(ranks, options, main).run();
+}
+
+}  // namespace quire::comm
