@@ -19,6 +19,11 @@ class Compiler {
   }
 
  private:
+  struct Entry {
+    TreePlace place;
+    std::int32_t sum;  // the number of the sum that makes it, or -1
+  };
+
   std::int32_t take_buffer() {
     if (free_.empty()) return program_.buffers++;
     const std::int32_t buffer = free_.back();
@@ -43,11 +48,51 @@ class Compiler {
       const Entry left = stack_.back();
       release(left.place);
       release(right.place);
-      const TreePlace result{Kind::kBuffer, take_buffer()};
-      stack_.back() = {.place = result,
+      TreeSum sum = fuse(left, right);
+      sum.result = {Kind::kBuffer, take_buffer()};
+      stack_.back() = {.place = sum.result,
                        .sum = static_cast<std::int32_t>(program_.sums.size())};
-      program_.sums.push_back({left.place, right.place, result});
+      program_.sums.push_back(sum);
     }
+  }
+
+  // Whether a sum reads nothing but inputs of `type`.
+  bool reads_inputs(const TreeSum& sum, DType type) const {
+    return std::all_of(
+        sum.operands.begin(), sum.operands.begin() + sum.count,
+        [&](TreePlace place) {
+          return place.kind == Kind::kInput &&
+                 args_.inputs[static_cast<std::size_t>(place.index)].dtype() ==
+                     type;
+        });
+  }
+
+  // Whether two sums are the last ones and can be one.
+  bool fusible(const Entry& left, const Entry& right) const {
+    const auto count = static_cast<std::int32_t>(program_.sums.size());
+    if (left.sum < 0 || left.sum != count - 2 || right.sum != count - 1) {
+      return false;
+    }
+    const TreeSum& a = program_.sums[static_cast<std::size_t>(left.sum)];
+    const TreeSum& b = program_.sums[static_cast<std::size_t>(right.sum)];
+    if (a.count != b.count || a.count > 4) return false;
+    return (reads_inputs(a, DType::kF32) && reads_inputs(b, DType::kF32)) ||
+           (reads_inputs(a, DType::kBF16) && reads_inputs(b, DType::kBF16));
+  }
+
+  // left + right, in place of the sums that make them where that can be.
+  TreeSum fuse(const Entry& left, const Entry& right) {
+    TreeSum sum{
+        .operands = {left.place, right.place}, .count = 2, .result = {}};
+    if (!fusible(left, right)) return sum;
+    const TreeSum second = program_.sums.back();
+    program_.sums.pop_back();
+    sum = program_.sums.back();
+    program_.sums.pop_back();
+    std::copy_n(second.operands.begin(), second.count,
+                sum.operands.begin() + sum.count);
+    sum.count += second.count;
+    return sum;
   }
 
   bool aliases(TreePlace place, const Tensor& output) const {
@@ -61,8 +106,10 @@ class Compiler {
     for (auto i = static_cast<std::size_t>(sum) + 1; i < program_.sums.size();
          ++i) {
       const TreeSum& later = program_.sums[i];
-      if (aliases(later.left, output) || aliases(later.right, output)) {
-        return true;
+      for (int k = 0; k < later.count; ++k) {
+        if (aliases(later.operands[static_cast<std::size_t>(k)], output)) {
+          return true;
+        }
       }
     }
     return std::any_of(stack_.begin(), stack_.end(), [&](const Entry& entry) {
@@ -96,11 +143,6 @@ class Compiler {
       program_.moves.push_back({place, static_cast<std::int32_t>(i)});
     }
   }
-
-  struct Entry {
-    TreePlace place;
-    std::int32_t sum;  // the number of the sum that makes it, or -1
-  };
 
   const TreeAdd& args_;
   TreeProgram program_;

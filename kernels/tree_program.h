@@ -2,6 +2,7 @@
 // inputs, intermediate buffers or outputs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,9 +18,11 @@ struct TreePlace {
   std::int32_t index;
 };
 
+// The balanced sum of 2, 4 or 8 operands: halves upon halves. More than two
+// are inputs of one type, so that all of them stream from memory side by side.
 struct TreeSum {
-  TreePlace left;
-  TreePlace right;
+  std::array<TreePlace, 8> operands;
+  int count;
   TreePlace result;
 };
 

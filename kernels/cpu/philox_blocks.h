@@ -1,4 +1,4 @@
-// Philox blocks eight at a time, in a form that compilers turn into vector
+// Philox blocks many at a time, in a form that compilers turn into vector
 // code.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace quire::kernels {
 
-inline constexpr int kQuads = 16;  // blocks of one call
+inline constexpr int kQuads = 64;  // blocks of one call
 using QuadWords = std::array<std::uint32_t, 4 * kQuads>;
 
 // words[4 i + k] = word k of key.block(quad + i).

@@ -1,6 +1,7 @@
 #include "quire/kernels/tree_add.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "quire/kernels/check.h"
@@ -43,6 +44,30 @@ void add(Source left, Source right, float* result, std::int64_t n) {
   }
 }
 
+template <class T>
+void add_four(const std::array<const T*, 8>& from, float* result,
+              std::int64_t n) {
+  const auto [a, b, c, d, e, f, g, h] = from;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    result[i] = (static_cast<float>(a[i]) + static_cast<float>(b[i])) +
+                (static_cast<float>(c[i]) + static_cast<float>(d[i]));
+  }
+}
+
+template <class T>
+void add_eight(const std::array<const T*, 8>& from, float* result,
+               std::int64_t n) {
+  const auto [a, b, c, d, e, f, g, h] = from;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    result[i] = ((static_cast<float>(a[i]) + static_cast<float>(b[i])) +
+                 (static_cast<float>(c[i]) + static_cast<float>(d[i]))) +
+                ((static_cast<float>(e[i]) + static_cast<float>(f[i])) +
+                 (static_cast<float>(g[i]) + static_cast<float>(h[i])));
+  }
+}
+
 void widen(Source from, float* to, std::int64_t n) {
   if (from.f32 != nullptr) {
     std::copy(from.f32, from.f32 + n, to);
@@ -74,7 +99,7 @@ class Chunk {
     begin_ = begin;
     const TreeProgram& program = job_.program;
     for (const TreeSum& sum : program.sums) {
-      add(source(sum.left), source(sum.right), target(sum.result), n);
+      add_up(sum, n);
     }
     for (std::size_t i = 0; i < program.staged.size(); ++i) {
       const std::int32_t index =
@@ -87,6 +112,32 @@ class Chunk {
   }
 
  private:
+  void add_up(const TreeSum& sum, std::int64_t n) const {
+    float* result = target(sum.result);
+    if (sum.count == 2) {
+      add(source(sum.operands[0]), source(sum.operands[1]), result, n);
+    } else if (type_of(sum.operands[0]) == DType::kF32) {
+      add_inputs<float>(sum, result, n);
+    } else {
+      add_inputs<BFloat16>(sum, result, n);
+    }
+  }
+
+  template <class T>
+  void add_inputs(const TreeSum& sum, float* result, std::int64_t n) const {
+    std::array<const T*, 8> from{};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(sum.count); ++i) {
+      from[i] = input(sum.operands[i]).template data<T>() + begin_;
+    }
+    sum.count == 4 ? add_four(from, result, n) : add_eight(from, result, n);
+  }
+
+  const Tensor& input(TreePlace place) const {
+    return job_.inputs[static_cast<std::size_t>(place.index)];
+  }
+
+  DType type_of(TreePlace place) const { return input(place).dtype(); }
+
   float* target(TreePlace place) const {
     const auto index = static_cast<std::size_t>(place.index);
     return place.kind == Kind::kOutput
@@ -96,11 +147,10 @@ class Chunk {
 
   Source source(TreePlace place) const {
     if (place.kind != Kind::kInput) return {.f32 = target(place)};
-    const Tensor& input = job_.inputs[static_cast<std::size_t>(place.index)];
-    if (input.dtype() == DType::kF32) {
-      return {.f32 = input.data<float>() + begin_};
+    if (type_of(place) == DType::kF32) {
+      return {.f32 = input(place).data<float>() + begin_};
     }
-    return {.bf16 = input.data<BFloat16>() + begin_};
+    return {.bf16 = input(place).data<BFloat16>() + begin_};
   }
 
   const Job& job_;

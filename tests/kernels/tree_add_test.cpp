@@ -50,10 +50,18 @@ TEST(TreeAdd, LeavesTheStackBottomFirst) {
   testing::expect_all(b, 5);
 }
 
+enum class Types { kF32, kBF16, kMixed };
+
 struct Form {
   std::string_view steps;
   int inputs;
   int outputs;
+  Types types = Types::kMixed;
+
+  DType type_of(int input) const {
+    if (types == Types::kMixed && input % 3 != 1) return DType::kF32;
+    return types == Types::kF32 ? DType::kF32 : DType::kBF16;
+  }
 };
 constexpr Form kForms[] = {{"p", 1, 1},          {"pp+", 2, 1},
                            {"pp+p+", 3, 1},      {"pp+pp++", 4, 1},
@@ -64,8 +72,7 @@ std::vector<Tensor> inputs_of(const Form& form, std::int64_t n) {
   std::vector<Tensor> inputs;
   for (int i = 0; i < form.inputs; ++i) {
     const auto key = static_cast<std::uint64_t>(i + 1);
-    const DType type = i % 3 == 1 ? DType::kBF16 : DType::kF32;
-    inputs.push_back(testing::random_tensor({n}, key, type));
+    inputs.push_back(testing::random_tensor({n}, key, form.type_of(i)));
   }
   return inputs;
 }
