@@ -23,6 +23,12 @@ void require_inside(const Storage& storage, DType dtype, const Shape& shape,
   }
 }
 
+class MetaStorage final : public Storage {
+ public:
+  explicit MetaStorage(std::int64_t bytes)
+      : Storage(nullptr, bytes, Device::kMeta) {}
+};
+
 }  // namespace
 
 Tensor::Tensor(std::shared_ptr<Storage> storage, DType dtype,
@@ -67,6 +73,16 @@ void Tensor::throw_dtype(DType wanted) const {
   throw UsageError(fmt::format("a tensor {} of {} was read as {}",
                                shape_.to_string(), name_of(dtype_),
                                name_of(wanted)));
+}
+
+Tensor meta_tensor(DType dtype, const Shape& shape) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(shape.numel(), size_of(dtype), &bytes)) {
+    throw UsageError(
+        fmt::format("a tensor {} of {} has more than 2^63 - 1 bytes",
+                    shape.to_string(), name_of(dtype)));
+  }
+  return Tensor(std::make_shared<MetaStorage>(bytes), dtype, shape);
 }
 
 }  // namespace quire

@@ -90,4 +90,7 @@ class Tensor {
   DType dtype_ = DType::kF32;
 };
 
+// A tensor without memory that no allocator accounts for: a batch of a dry run.
+Tensor meta_tensor(DType dtype, const Shape& shape);
+
 }  // namespace quire
