@@ -1,9 +1,10 @@
 // Matrix product in the layouts of a linear layer, and the sum over rows that
 // its bias needs.
 //
-// The product is cut into panels of c whose shape depends on (M, N, K) alone;
-// one library call on one thread computes a panel over the whole of K; threads
-// take panels. So the bits do not depend on the number of threads.
+// The product is cut into panels of c whose shape depends on (M, N) alone; one
+// thread computes a panel over the whole of K, in library calls of fixed shape
+// and order; threads take panels. So the bits do not depend on the number of
+// threads.
 #pragma once
 
 #include "quire/core/stream.h"

@@ -10,6 +10,7 @@
 #include "quire/kernels/cpu/philox_blocks.h"
 #include "quire/kernels/cpu/reduce.h"
 #include "quire/kernels/cpu/rows.h"
+#include "quire/kernels/cpu/transpose.h"
 #include "quire/kernels/cpu/vector_exp.h"
 #include "quire/kernels/element_types.h"
 
@@ -20,6 +21,12 @@ constexpr std::int64_t kBlock = 64;  // query rows whose scores are held at once
 
 std::int64_t padded(std::int64_t n) {
   return (n + kLanes - 1) / kLanes * kLanes;
+}
+
+// Between rows of scores: an odd number of cache lines, so that rows do not
+// fall on one another in a cache.
+std::int64_t scores_stride(const AttentionShape& shape) {
+  return (padded(shape.sequence) / kLanes | 1) * kLanes;
 }
 
 // A matrix of fp32 with a stride between its rows.
@@ -64,6 +71,15 @@ View read(const HeadRows& at, float* scratch) {
   widen_block({at.rows, at.width}, at.data<BFloat16>(), at.heads.stride,
               scratch);
   return {scratch, at.width};
+}
+
+// As fp32 and turned over: [D, rows] in scratch.
+View read_turned(const HeadRows& at, float* scratch) {
+  visit_compute_type(at.heads.data.dtype(), [&]<class T>(T) {
+    widen_transposed({at.rows, at.width}, at.data<T>(), at.heads.stride,
+                     scratch);
+  });
+  return {scratch, at.rows};
 }
 
 // Where fp32 results are made: in place, or in scratch that write() rounds.
@@ -124,7 +140,7 @@ void for_blocks(const AttentionShape& shape, std::int64_t panel, Fn fn) {
   }
 }
 
-// scores = factor a b^T over the block's keys; a [rows, D], b [keys, D].
+// scores = factor a b over the block's keys; a [rows, D], b [D, keys].
 void dot_rows(const Block& block, float factor, const View& a, const View& b,
               const View& scores) {
   gemm({.m = block.rows,
@@ -136,8 +152,7 @@ void dot_rows(const Block& block, float factor, const View& a, const View& b,
         .b_stride = b.stride,
         .c = scores.data,
         .c_stride = scores.stride,
-        .alpha = factor,
-        .transpose_b = true});
+        .alpha = factor});
 }
 
 // to = factor weights values; weights [rows, keys], values [keys, D].
@@ -234,14 +249,14 @@ float soften(const Block& block, std::int64_t i, float* scores,
 }
 
 void forward_block(const AttentionForward& args, const Block& block,
-                   const View& k, const View& v, Arena arena) {
+                   const View& k_turned, const View& v, Arena arena) {
   const std::int64_t width = block.shape.width;
-  const View scores{arena.take(kBlock * padded(block.shape.sequence)),
-                    padded(block.shape.sequence)};
+  const View scores{arena.take(kBlock * scores_stride(block.shape)),
+                    scores_stride(block.shape)};
   const View q = read(block.of(args.q), arena.take(kBlock * width));
   const View y = results(block.of(args.y), arena.take(kBlock * width));
   std::array<float, kBlock> sums;
-  dot_rows(block, block.shape.scale, q, k, scores);
+  dot_rows(block, block.shape.scale, q, k_turned, scores);
   for (std::int64_t i = 0; i < block.rows; ++i) {
     sums[static_cast<std::size_t>(i)] =
         soften(block, i, scores.data + i * scores.stride, args);
@@ -260,10 +275,11 @@ void forward_panel(const AttentionForward& args, std::int64_t panel,
   const AttentionShape& shape = args.shape;
   const std::int64_t whole = shape.sequence * shape.width;
   Arena arena(scratch);
-  const View k = read(whole_head(args.k, shape, panel), arena.take(whole));
+  const View k_turned =
+      read_turned(whole_head(args.k, shape, panel), arena.take(whole));
   const View v = read(whole_head(args.v, shape, panel), arena.take(whole));
   for_blocks(shape, panel, [&](const Block& block) {
-    forward_block(args, block, k, v, arena);
+    forward_block(args, block, k_turned, v, arena);
   });
 }
 
@@ -288,21 +304,21 @@ void differentiate(const Block& block, std::int64_t i, float* p, float* dp,
 }
 
 struct BackwardHead {
-  View k, v, dk, dv;
+  View k, k_turned, v_turned, dk, dv;
 };
 
 void backward_block(const AttentionBackward& args, const Block& block,
                     const BackwardHead& head, Arena arena) {
   const std::int64_t width = block.shape.width;
-  const std::int64_t stride = padded(block.shape.sequence);
+  const std::int64_t stride = scores_stride(block.shape);
   const View p{arena.take(kBlock * stride), stride};
   const View dp{arena.take(kBlock * stride), stride};
   const View q = read(block.of(args.q), arena.take(kBlock * width));
   const View y = read(block.of(args.y), arena.take(kBlock * width));
   const View dy = read(block.of(args.dy), arena.take(kBlock * width));
   const View dq = results(block.of(args.dq), arena.take(kBlock * width));
-  dot_rows(block, block.shape.scale, q, head.k, p);
-  dot_rows(block, 1.0f, dy, head.v, dp);
+  dot_rows(block, block.shape.scale, q, head.k_turned, p);
+  dot_rows(block, 1.0f, dy, head.v_turned, dp);
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const float* yi = y.data + i * y.stride;
     const float* dyi = dy.data + i * dy.stride;
@@ -329,7 +345,10 @@ void backward_panel(const AttentionBackward& args, std::int64_t panel,
   Arena arena(scratch);
   const BackwardHead head{
       .k = read(whole_head(args.k, shape, panel), arena.take(whole)),
-      .v = read(whole_head(args.v, shape, panel), arena.take(whole)),
+      .k_turned =
+          read_turned(whole_head(args.k, shape, panel), arena.take(whole)),
+      .v_turned =
+          read_turned(whole_head(args.v, shape, panel), arena.take(whole)),
       .dk = results(dk, arena.take(whole)),
       .dv = results(dv, arena.take(whole))};
   clear(head.dk, shape.sequence, shape.width);
@@ -345,7 +364,7 @@ void backward_panel(const AttentionBackward& args, std::int64_t panel,
 // pieces that fp32 does not need are not touched.
 std::int64_t scratch_floats(const AttentionShape& shape, std::int64_t scores,
                             std::int64_t blocks, std::int64_t heads) {
-  return scores * kBlock * padded(shape.sequence) +
+  return scores * kBlock * scores_stride(shape) +
          blocks * padded(kBlock * shape.width) +
          heads * padded(shape.sequence * shape.width);
 }
@@ -380,7 +399,7 @@ void attention_forward(const AttentionForward& args, Stream& stream) {
 
 void attention_backward(const AttentionBackward& args, Stream& stream) {
   check(args);
-  queue_panels(args, scratch_floats(args.shape, 2, 4, 4), backward_panel,
+  queue_panels(args, scratch_floats(args.shape, 2, 4, 5), backward_panel,
                stream);
 }
 

@@ -7,139 +7,170 @@
 #include "quire/kernels/cpu/panels.h"
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/cpu/rows.h"
+#include "quire/kernels/cpu/transpose.h"
 #include "quire/kernels/element_types.h"
 
 namespace quire::kernels {
 namespace {
 
-// Of K, what bf16 operands are widened for at a time.
-constexpr std::int64_t kDepth = 1024;
+// Of K, what is copied to scratch at a time.
+constexpr std::int64_t kDepth = 384;
+// From this many rows on it pays to turn a slice of b over first.
+constexpr std::int64_t kFewRows = 16;
 
-// [M, N, K] and the panels of c.
+// The panels of c and where their operands are read: in place, or slice by
+// slice from scratch.
 struct Plan {
   explicit Plan(const Matmul& args)
       : k(args.a.dim(args.transpose_a ? 0 : 1)),
-        panels(args.c.dim(0), args.c.dim(1)) {}
+        panels(args.c.dim(0), args.c.dim(1)),
+        copies_a(args.a.dtype() != DType::kF32),
+        turns_b(args.transpose_b && panels.rows() >= kFewRows),
+        copies_b(copies_a || turns_b),
+        copies_c(args.c.dtype() != DType::kF32),
+        depth(copies_b ? std::min(k, kDepth) : k) {}
 
-  std::int64_t depth() const { return std::min(k, kDepth); }
-  // Floats of one worker: slices of a and of b, and the sums.
+  // Floats of one worker.
+  std::int64_t scratch_of_a() const {
+    return copies_a ? panels.rows() * depth : 0;
+  }
+  std::int64_t scratch_of_b() const {
+    return copies_b ? panels.columns() * depth : 0;
+  }
+  std::int64_t scratch_of_c() const {
+    return copies_c ? panels.rows() * panels.columns() : 0;
+  }
   std::int64_t scratch() const {
-    return (panels.rows() + panels.columns()) * depth() +
-           panels.rows() * panels.columns();
+    return scratch_of_a() + scratch_of_b() + scratch_of_c();
   }
 
   std::int64_t k;
   Panels panels;
+  bool copies_a, turns_b, copies_b, copies_c;
+  std::int64_t depth;
 };
 
-template <class T>
-void fill_with_bias(const Matmul& args, const Panel& panel, float* c,
-                    std::int64_t stride) {
-  const T* bias = args.bias.data<T>() + panel.column;
-  for (std::int64_t i = 0; i < panel.rows; ++i)
-    widen(bias, c + i * stride, panel.columns);
+struct Operand {
+  const float* data;
+  std::int64_t stride;
+  bool transposed;
+};
+
+// A block of a tensor as it is stored: in place, or widened into scratch.
+Operand stored(const Tensor& x, std::int64_t first, BlockShape shape,
+               float* scratch) {
+  if (x.dtype() == DType::kF32)
+    return {x.data<float>() + first, x.dim(1), false};
+  widen_block(shape, x.data<BFloat16>() + first, x.dim(1), scratch);
+  return {scratch, shape.columns, false};
 }
 
-// Where the rows [row, ...) of op(a) and the columns [column, ...) of op(b)
-// begin, from depth k0.
-template <class T>
-const T* rows_of_a(const Matmul& args, std::int64_t row, std::int64_t k0) {
+// Of depth [k0, k0 + depth).
+struct Slice {
+  std::int64_t k0, depth;
+};
+
+Operand slice_of_a(const Matmul& args, const Panel& panel, const Slice& slice,
+                   float* scratch) {
   const std::int64_t stride = args.a.dim(1);
-  return args.a.data<T>() +
-         (args.transpose_a ? k0 * stride + row : row * stride + k0);
-}
-template <class T>
-const T* columns_of_b(const Matmul& args, std::int64_t column,
-                      std::int64_t k0) {
-  const std::int64_t stride = args.b.dim(1);
-  return args.b.data<T>() +
-         (args.transpose_b ? column * stride + k0 : k0 * stride + column);
-}
-
-// All of fp32: one call over the whole of K, in place.
-void multiply_in_place(const Matmul& args, const Plan& plan,
-                       const Panel& panel) {
-  const std::int64_t stride = args.c.dim(1);
-  float* c = args.c.data<float>() + panel.row * stride + panel.column;
-  if (args.bias.defined()) fill_with_bias<float>(args, panel, c, stride);
-  const bool adds = args.bias.defined() || args.accumulate;
-  gemm({.m = panel.rows,
-        .n = panel.columns,
-        .k = plan.k,
-        .a = rows_of_a<float>(args, panel.row, 0),
-        .a_stride = args.a.dim(1),
-        .b = columns_of_b<float>(args, panel.column, 0),
-        .b_stride = args.b.dim(1),
-        .c = c,
-        .c_stride = stride,
-        .beta = adds ? 1.0f : 0.0f,
-        .transpose_a = args.transpose_a,
-        .transpose_b = args.transpose_b});
-}
-
-// sums += op(a) op(b) of depth [k0, k0 + depth), both widened.
-template <class T>
-void add_slice(const Matmul& args, const Panel& panel, std::int64_t k0,
-               std::int64_t depth, float* scratch, float* sums) {
-  const BlockShape a_shape = args.transpose_a ? BlockShape{depth, panel.rows}
-                                              : BlockShape{panel.rows, depth};
-  const BlockShape b_shape = args.transpose_b
-                                 ? BlockShape{panel.columns, depth}
-                                 : BlockShape{depth, panel.columns};
-  float* a = scratch;
-  float* b = scratch + panel.rows * depth;
-  widen_block(a_shape, rows_of_a<T>(args, panel.row, k0), args.a.dim(1), a);
-  widen_block(b_shape, columns_of_b<T>(args, panel.column, k0), args.b.dim(1),
-              b);
-  gemm({.m = panel.rows,
-        .n = panel.columns,
-        .k = depth,
-        .a = a,
-        .a_stride = a_shape.columns,
-        .b = b,
-        .b_stride = b_shape.columns,
-        .c = sums,
-        .c_stride = panel.columns,
-        .beta = 1.0f,
-        .transpose_a = args.transpose_a,
-        .transpose_b = args.transpose_b});
-}
-
-// Another type: sums in fp32 scratch over slices of K in order, rounded once.
-template <class T, class C>
-void multiply_widened(const Matmul& args, const Plan& plan, const Panel& panel,
-                      float* scratch) {
-  const BlockShape shape{panel.rows, panel.columns};
-  const std::int64_t stride = args.c.dim(1);
-  C* c = args.c.data<C>() + panel.row * stride + panel.column;
-  float* sums = scratch + plan.scratch() - shape.rows * shape.columns;
-  if (args.accumulate) {
-    widen_block(shape, c, stride, sums);
-  } else if (args.bias.defined()) {
-    fill_with_bias<T>(args, panel, sums, panel.columns);
-  } else {
-    std::fill_n(sums, shape.rows * shape.columns, 0.0f);
+  if (!args.transpose_a) {
+    return stored(args.a, panel.row * stride + slice.k0,
+                  {panel.rows, slice.depth}, scratch);
   }
-  for (std::int64_t k0 = 0; k0 < plan.k; k0 += kDepth)
-    add_slice<T>(args, panel, k0, std::min(kDepth, plan.k - k0), scratch, sums);
-  narrow_block(shape, sums, c, stride);
+  Operand a = stored(args.a, slice.k0 * stride + panel.row,
+                     {slice.depth, panel.rows}, scratch);
+  a.transposed = true;
+  return a;
 }
 
-bool all_fp32(const Matmul& args) {
-  return args.a.dtype() == DType::kF32 && args.c.dtype() == DType::kF32;
+Operand slice_of_b(const Matmul& args, const Plan& plan, const Panel& panel,
+                   const Slice& slice, float* scratch) {
+  const std::int64_t stride = args.b.dim(1);
+  if (!args.transpose_b) {
+    return stored(args.b, slice.k0 * stride + panel.column,
+                  {slice.depth, panel.columns}, scratch);
+  }
+  const std::int64_t first = panel.column * stride + slice.k0;
+  const BlockShape shape{panel.columns, slice.depth};
+  if (!plan.turns_b) {
+    Operand b = stored(args.b, first, shape, scratch);
+    b.transposed = true;
+    return b;
+  }
+  visit_compute_type(args.b.dtype(), [&]<class T>(T) {
+    widen_transposed(shape, args.b.data<T>() + first, stride, scratch);
+  });
+  return {scratch, panel.columns, false};
+}
+
+// Where the sums of a panel are made, and what is there before the first.
+struct Sums {
+  float* data;
+  std::int64_t stride;
+  float beta;
+};
+
+std::int64_t first_of(const Matmul& args, const Panel& panel) {
+  return panel.row * args.c.dim(1) + panel.column;
+}
+
+Sums begin_sums(const Matmul& args, const Plan& plan, const Panel& panel,
+                float* scratch) {
+  Sums sums{scratch, panel.columns, args.accumulate ? 1.0f : 0.0f};
+  if (!plan.copies_c)
+    sums = {args.c.data<float>() + first_of(args, panel), args.c.dim(1),
+            sums.beta};
+  if (!args.bias.defined()) return sums;
+  visit_compute_type(args.bias.dtype(), [&]<class T>(T) {
+    for (std::int64_t i = 0; i < panel.rows; ++i)
+      widen(args.bias.data<T>() + panel.column, sums.data + i * sums.stride,
+            panel.columns);
+  });
+  sums.beta = 1.0f;
+  return sums;
+}
+
+void end_sums(const Matmul& args, const Plan& plan, const Panel& panel,
+              const Sums& sums) {
+  if (!plan.copies_c) return;
+  narrow_block({panel.rows, panel.columns}, sums.data,
+               args.c.data<BFloat16>() + first_of(args, panel), args.c.dim(1));
+}
+
+// Slices of K in order, so that every element is one chain of sums.
+void multiply_panel(const Matmul& args, const Plan& plan, const Panel& panel,
+                    float* scratch) {
+  float* const for_b = scratch + plan.scratch_of_a();
+  Sums sums = begin_sums(args, plan, panel, for_b + plan.scratch_of_b());
+  std::int64_t k0 = 0;
+  do {
+    const Slice slice{k0, std::min(plan.depth, plan.k - k0)};
+    const Operand a = slice_of_a(args, panel, slice, scratch);
+    const Operand b = slice_of_b(args, plan, panel, slice, for_b);
+    gemm({.m = panel.rows,
+          .n = panel.columns,
+          .k = slice.depth,
+          .a = a.data,
+          .a_stride = a.stride,
+          .b = b.data,
+          .b_stride = b.stride,
+          .c = sums.data,
+          .c_stride = sums.stride,
+          .beta = sums.beta,
+          .transpose_a = a.transposed,
+          .transpose_b = b.transposed});
+    sums.beta = 1.0f;
+    k0 += slice.depth;
+  } while (k0 < plan.k);
+  end_sums(args, plan, panel, sums);
 }
 
 void run(const Matmul& args, const Plan& plan, const Tensor& scratch,
          ThreadPool& pool) {
+  float* const first = scratch.defined() ? scratch.data<float>() : nullptr;
   pool.parallel_for(plan.panels.count(), [&](std::int64_t index, int worker) {
-    const Panel panel = plan.panels[index];
-    if (all_fp32(args)) return multiply_in_place(args, plan, panel);
-    visit_compute_type(args.a.dtype(), [&]<class T>(T) {
-      visit_compute_type(args.c.dtype(), [&]<class C>(C) {
-        multiply_widened<T, C>(args, plan, panel,
-                               scratch.data<float>() + worker * plan.scratch());
-      });
-    });
+    multiply_panel(args, plan, plan.panels[index],
+                   first + worker * plan.scratch());
   });
 }
 
@@ -166,7 +197,7 @@ void matmul(const Matmul& args, Stream& stream) {
   check(args);
   const Plan plan(args);
   Tensor scratch;
-  if (!all_fp32(args)) {
+  if (plan.scratch() > 0) {
     scratch = stream.scratch().allocate(
         DType::kF32, Shape{stream.pool().threads(), plan.scratch()},
         Category::kWorkspace);
