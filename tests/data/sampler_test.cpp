@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/data/token_language.h"
+#include "tests/support/token_language.h"
 
 namespace quire::data {
 namespace {

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/data/token_language.h"
+#include "tests/support/token_language.h"
 
 namespace quire::data {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "quire/data/token_paths.h"
-#include "tests/data/token_language.h"
+#include "tests/support/token_language.h"
 
 namespace quire::data {
 namespace {

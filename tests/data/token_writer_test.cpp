@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "tests/data/token_language.h"
+#include "tests/support/token_language.h"
 
 namespace quire::data {
 namespace {

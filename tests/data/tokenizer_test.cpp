@@ -1,6 +1,6 @@
 #include "quire/data/tokenizer.h"
 
-#include "tests/data/token_language.h"
+#include "tests/support/token_language.h"
 
 namespace quire::data {
 namespace {
