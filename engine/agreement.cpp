@@ -31,6 +31,7 @@ std::string difference(const std::string& zero, const std::string& other,
 
 comm::Communicator& agreed(const Plan& plan, const Structure& structure,
                            comm::Communicator& communicator, Stream& stream) {
+  if (stream.scratch().device() == Device::kMeta) return communicator;
   const std::string text = plan.agreement(structure);
   const comm::Call call{
       .stream = &stream, .purpose = comm::Purpose::kControl, .unit = "plan"};

@@ -97,6 +97,7 @@ struct Engine::State {
   std::vector<std::vector<Tensor>>
       optimizer_states;  // of every unit, in the order of the optimizer's names
   std::vector<int> lanes;
+  OpObserver observer;
   std::int64_t updates = 0;
 };
 
@@ -248,14 +249,16 @@ StepResult Engine::step(std::int64_t step, std::span<const Batch> batches) {
                     step, batches.size(), s.lanes.size()));
   }
   std::int64_t weight = 0;
-  for (const Batch& batch : batches) weight += s.setup.loss->weight(batch);
+  for (const Batch& batch : batches) weight += s.executor.weight(batch);
   StepResult result;
   const Totals totals = s.executor.run(
       s.plan,
       {.step = step,
        .batch = [&](int lane) { return batches[s.batch_index(lane)]; },
        .weight = weight,
-       .update = [&](const Totals& totals) { s.update(totals, result); }});
+       .update = [&](const Totals& totals) { s.update(totals, result); },
+       .before = s.observer.before,
+       .after = s.observer.after});
   result.weight = totals.weight;
   if (totals.weight == 0) {
     result.skip = StepResult::Skip::kNoWeight;
@@ -272,8 +275,13 @@ Evaluation Engine::evaluate(int lanes,
   if (lanes < 1)
     throw UsageError(fmt::format(
         "an evaluation over {} lanes; it needs at least one", lanes));
-  Plan plan = evaluation_plan(s.structure, s.shape(lanes));
-  const Totals totals = s.executor.run(plan, {.step = -1, .batch = batch});
+  PlanShape shape = s.shape(lanes);
+  shape.options.wave = waves_of(s.plan.shape).width();
+  Plan plan = evaluation_plan(s.structure, shape);
+  const Totals totals = s.executor.run(plan, {.step = -1,
+                                              .batch = batch,
+                                              .before = s.observer.before,
+                                              .after = s.observer.after});
   Evaluation result;
   result.weight = totals.weight;
   if (totals.weight > 0)
@@ -329,6 +337,10 @@ Tensor Engine::forward(const Batch& batch) {
   for (int segment = 0; segment < s.structure.last(); ++segment)
     s.runner.forward(segment, 0);
   return s.runner.output(0);
+}
+
+void Engine::observe(OpObserver observer) {
+  state_->observer = std::move(observer);
 }
 
 const Plan& Engine::plan() const { return state_->plan; }

@@ -89,8 +89,9 @@ class Engine {
   // Collective.
   StepResult step(std::int64_t step, std::span<const Batch> batches);
 
-  // The mean loss over `lanes` lanes, without gradients or dropout.
-  // `batch(lane)` is asked once for every lane that this rank gets. Collective.
+  // The mean loss over `lanes` lanes, in waves no wider than a step's, without
+  // gradients or dropout. `batch(lane)` is asked once for every lane that this
+  // rank gets. Collective.
   Evaluation evaluate(int lanes, const std::function<Batch(int lane)>& batch);
 
   // Accepted updates so far: the optimizer's and the schedule's counter. A
@@ -114,6 +115,14 @@ class Engine {
   // A forward pass of an open engine over one batch: the last layer's values.
   // Not collective.
   Tensor forward(const Batch& batch);
+
+  // Called around every op of later steps and evaluations, and may write into
+  // it: the dry run's.
+  struct OpObserver {
+    std::function<void(Op&)> before;
+    std::function<void(Op&)> after;
+  };
+  void observe(OpObserver observer);
 
   const Plan& plan() const;
   const Structure& structure() const;

@@ -30,6 +30,16 @@ void Executor::finish(const Op& op, std::size_t index) {
   traffic_ += {op.collectives, op.wire_bytes};
 }
 
+std::int64_t Executor::weight(const Batch& batch) const {
+  if (parts_.compute->scratch().device() == Device::kMeta) return 1;
+  const std::int64_t weight = parts_.loss->weight(batch);
+  if (weight < 0)
+    throw UsageError(
+        "a loss gives a lane a negative weight; weights count targets or "
+        "examples");
+  return weight;
+}
+
 void Executor::locate(const Op& op) {
   std::string_view layer;
   if (op.segment >= 0) {
@@ -112,7 +122,7 @@ void Executor::begin_wave(const Op& op) {
   batches_.clear();
   for (int lane = op.lanes.begin; lane < op.lanes.end; ++lane) {
     const Batch& batch = batches_.emplace_back(work_->batch(lane));
-    if (!plan_->training) totals_.weight += parts_.loss->weight(batch);
+    if (!plan_->training) totals_.weight += weight(batch);
     parts_.runner->begin({.lane = lane,
                           .batch = &batch,
                           .step = static_cast<std::uint32_t>(work_->step),

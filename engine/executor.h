@@ -53,6 +53,9 @@ class Executor {
   // The totals of all ranks. Training: totals.weight is zero if no lane counts;
   // then nothing ran.
   Totals run(Plan& plan, const Work& work);
+  // What a lane counts for; 1 on the meta device, whose targets nobody can
+  // count.
+  std::int64_t weight(const Batch& batch) const;
   // What the ops that ran foretold.
   comm::Traffic traffic() const { return traffic_; }
 

@@ -22,6 +22,8 @@ TEST(Bits, AreThoseOfOneRankOnAnyNumberOfRanksAtAnyStage) {
       EXPECT_EQ(other.losses, one.losses);
       EXPECT_EQ(other.norms, one.norms);
       EXPECT_EQ(other.measured, other.predicted);
+      EXPECT_EQ(other.peak_bytes, other.predicted_peak_bytes)
+          << ranks << " ranks, stage " << static_cast<int>(stage);
     }
   }
 }

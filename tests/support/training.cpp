@@ -9,6 +9,7 @@
 
 #include "quire/core/hash.h"
 #include "quire/core/philox.h"
+#include "quire/engine/dry_run.h"
 #include "quire/optim/optimizer.h"
 
 namespace quire::test {
@@ -90,6 +91,22 @@ void add(const RankReport& rank, Outcome& outcome) {
   outcome.predicted += rank.predicted;
 }
 
+// By the dry run: of the rank that needs most.
+std::int64_t predicted_peak(const Training& t) {
+  const nn::Model model = models::gpt2(t.model);
+  const nn::CrossEntropy loss;
+  const auto optimizer = optim::adamw({});
+  const engine::DryRun run =
+      engine::largest_dry_run({.model = &model,
+                               .loss = &loss,
+                               .optimizer = optimizer.get(),
+                               .options = t.options,
+                               .threads = t.threads,
+                               .lane = lane_batch(t, 0, 0)},
+                              t.ranks);
+  return run.memory.total_peak;
+}
+
 }  // namespace
 
 Batch lane_batch(const Training& t, std::int64_t step, int lane) {
@@ -152,6 +169,7 @@ Outcome train(const Training& training) {
     outcome.norms.assign(report.norms, report.norms + training.steps);
   }
   close(pipe_ends[0]);
+  outcome.predicted_peak_bytes = predicted_peak(training);
   return outcome;
 }
 

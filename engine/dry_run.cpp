@@ -1,0 +1,111 @@
+#include "quire/engine/dry_run.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "quire/comm/meta.h"
+
+namespace quire::engine {
+namespace {
+
+// Keeps the report of the moment when the most was held, over spans that each
+// start with peaks of their own.
+class PeakWatch {
+ public:
+  explicit PeakWatch(Allocator& allocator) : allocator_(&allocator) {}
+
+  void begin_span() {
+    take();
+    allocator_->reset_peak();
+  }
+  // The span's own peak.
+  std::int64_t take() {
+    const MemoryReport report = allocator_->report();
+    if (report.total_peak > largest_.total_peak) largest_ = report;
+    return report.total_peak;
+  }
+  const MemoryReport& largest() const { return largest_; }
+
+ private:
+  Allocator* allocator_;
+  MemoryReport largest_;
+};
+
+// Ranks with the same counts of lanes in every wave run the same ops on the
+// same shapes.
+std::vector<int> lane_counts(const layout::Waves& waves, int rank) {
+  std::vector<int> counts;
+  for (int wave = 0; wave < waves.count(); ++wave)
+    counts.push_back(waves.run(wave, rank).count());
+  return counts;
+}
+
+Batch on_meta(Batch batch) {
+  for (std::vector<NamedTensor>* tensors : {&batch.inputs, &batch.targets}) {
+    for (NamedTensor& named : *tensors)
+      named.tensor = meta_tensor(named.tensor.dtype(), named.tensor.shape());
+  }
+  return batch;
+}
+
+}  // namespace
+
+DryRun dry_run(const DryRunSetup& setup, int ranks, int rank) {
+  Allocator allocator(
+      {.device = Device::kMeta, .owner = "rank " + std::to_string(rank)});
+  ThreadPool pool(setup.threads);
+  const auto communicator = comm::meta_communicator(rank, ranks);
+  PeakWatch watch(allocator);
+  Engine engine({.model = setup.model,
+                 .loss = setup.loss,
+                 .optimizer = setup.optimizer,
+                 .options = setup.options,
+                 .communicator = communicator.get(),
+                 .allocator = &allocator,
+                 .pool = &pool});
+  engine.observe({.before = [&](Op&) { watch.begin_span(); },
+                  .after =
+                      [&](Op& op) {
+                        op.peak_bytes = watch.take();
+                        op.held_bytes = allocator.report().total_current;
+                      }});
+  const Batch lane = on_meta(setup.lane);
+  engine.step(0, std::vector<Batch>(engine.lanes().size(), lane));
+  DryRun result{.memory = {}, .plan = engine.plan()};
+  if (setup.evaluates) {
+    const int width = waves_of(engine.plan().shape).width();
+    engine.evaluate(width * ranks, [&](int) { return lane; });
+  }
+  result.memory = watch.largest();
+  return result;
+}
+
+DryRun largest_dry_run(const DryRunSetup& setup, int ranks) {
+  const layout::Waves waves = waves_of(
+      {.ranks = ranks, .lanes = setup.options.lanes, .options = setup.options});
+  std::set<std::vector<int>> seen;
+  std::optional<DryRun> largest;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (!seen.insert(lane_counts(waves, rank)).second) continue;
+    DryRun run = dry_run(setup, ranks, rank);
+    if (!largest || run.memory.total_peak > largest->memory.total_peak)
+      largest = std::move(run);
+  }
+  return *std::move(largest);
+}
+
+std::optional<Fit> widest_wave(const DryRunSetup& setup, int ranks,
+                               std::int64_t budget_bytes) {
+  DryRunSetup narrowed = setup;
+  for (int wave = (setup.options.lanes + ranks - 1) / ranks; wave >= 1;
+       --wave) {
+    narrowed.options.wave = wave;
+    DryRun largest = largest_dry_run(narrowed, ranks);
+    if (largest.memory.total_peak <= budget_bytes)
+      return Fit{wave, std::move(largest)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace quire::engine
