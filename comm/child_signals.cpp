@@ -34,7 +34,6 @@ int ChildSignals::take() const {
 }
 
 void ChildSignals::restore_in_child() const {
-  signal(SIGINT, SIG_IGN);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

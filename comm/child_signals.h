@@ -19,8 +19,7 @@ class ChildSignals {
   int descriptor() const { return descriptor_.number(); }
   // The one that has come, or 0.
   int take() const;
-  // In a new child: as it was before, but that an interrupt from the terminal,
-  // which reaches the whole group, is left to the launcher.
+  // In a new child: as it was before.
   void restore_in_child() const;
 
  private:

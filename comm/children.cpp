@@ -13,8 +13,6 @@
 namespace quire::comm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A child that even SIGKILL does not end hangs in the kernel; nothing here can
 // help that.
 constexpr auto kKillLimit = std::chrono::seconds(10);
@@ -22,11 +20,23 @@ constexpr auto kKillLimit = std::chrono::seconds(10);
 }  // namespace
 
 Children::~Children() {
+  kill_at_ = Clock::now();
+  while (waiting()) wait(std::chrono::milliseconds(100));
+}
+
+bool Children::waiting() const {
+  return alive_ != 0 && (!give_up_at_ || Clock::now() < *give_up_at_);
+}
+
+void Children::end_within(std::chrono::duration<double> grace) {
+  if (kill_at_) return;
+  kill_at_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(grace);
+}
+
+void Children::kill_if_late() {
+  if (!kill_at_ || give_up_at_ || Clock::now() < *kill_at_) return;
   signal_all(SIGKILL);
-  const auto deadline = Clock::now() + kKillLimit;
-  while (!empty() && Clock::now() < deadline) {
-    wait(std::chrono::milliseconds(100));
-  }
+  give_up_at_ = Clock::now() + kKillLimit;
 }
 
 void Children::fork_one(const std::function<void()>& body) {
@@ -40,8 +50,12 @@ void Children::fork_one(const std::function<void()>& body) {
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);  // it died before that
-    if (signal_ == Signal::kGroup) setpgid(0, 0);
     signals_.restore_in_child();
+    if (signal_ == Signal::kGroup) {
+      setpgid(0, 0);
+    } else {
+      signal(SIGINT, SIG_IGN);  // of a terminal, which interrupts the launcher
+    }
     body();
     _exit(1);
   }
@@ -53,6 +67,7 @@ void Children::fork_one(const std::function<void()>& body) {
 
 std::vector<Children::Ended> Children::wait(std::chrono::milliseconds limit,
                                             const std::vector<int>& data) {
+  kill_if_late();
   std::vector<pollfd> entries;
   const auto add = [&](int descriptor) {
     entries.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
@@ -72,6 +87,11 @@ std::vector<Children::Ended> Children::take_ended() {
   for (std::size_t i = 0; i < children_.size(); ++i) {
     Child& child = children_[i];
     if (!child.alive) continue;
+    if (child.process.is_open() && !has_ended(child.process)) continue;
+    // While the leader is not yet waited for, its group's number is its own.
+    if (signal_ == Signal::kGroup && child.process.is_open()) {
+      kill(-child.pid, SIGKILL);
+    }
     const auto end = take_end(child.pid);
     if (!end) continue;
     child.alive = false;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "quire/comm/child_signals.h"
@@ -14,7 +15,8 @@ namespace quire::comm {
 // None is left when it dies.
 class Children {
  public:
-  // kGroup: each child leads a process group, signalled as a whole.
+  // kGroup: each child leads a process group, which is signalled as a whole and
+  // ends with it. kChild: it shares this process's and ignores SIGINT.
   enum class Signal { kChild, kGroup };
   explicit Children(Signal signal) : signal_(signal) {}
   ~Children();
@@ -34,7 +36,10 @@ class Children {
   std::vector<Ended> wait(std::chrono::milliseconds limit,
                           const std::vector<int>& data = {});
 
-  bool empty() const { return alive_ == 0; }
+  // False once all have ended, or one did not even when it was killed.
+  bool waiting() const;
+  // Those that have not ended in `grace` from the first call on are killed.
+  void end_within(std::chrono::duration<double> grace);
   void signal_all(int signal) const;
   // The first signal that was passed on, or 0.
   int passed_on() const { return passed_on_; }
@@ -45,7 +50,9 @@ class Children {
     Descriptor process;
     bool alive;
   };
+  using Clock = std::chrono::steady_clock;
   void pass_on(int signal);
+  void kill_if_late();
   std::vector<Ended> take_ended();
 
   Signal signal_;
@@ -53,6 +60,7 @@ class Children {
   std::vector<Child> children_;
   int alive_ = 0;
   int passed_on_ = 0;
+  std::optional<Clock::time_point> kill_at_, give_up_at_;
 };
 
 }  // namespace quire::comm

@@ -8,6 +8,9 @@
 // their effects are visible to later work on that stream. Every wait ends: by
 // the peers' arrival, by a peer's failure (PeerError), or by the time-out
 // (SystemError naming the rank that is missing and where it is).
+// A wait is passed by all ranks or by none: a call of one wait (a barrier; an
+// all_gather in place, or of slices up to 16 KiB) that succeeds on one rank
+// succeeds on every rank that does not die, even if a rank fails right after.
 //
 // Slots are the semantics: every rank has buffers of its own and bytes are
 // copied between them. A local communicator may give its ranks one shared
@@ -39,9 +42,9 @@ struct Call {
 // rank's death.
 struct Location {
   std::int64_t step = -1;
-  std::string_view phase;  // "forward", "backward", "reduce", "commit",
-                           // "update", "save", "load", "data", ...
-  std::string_view layer;  // may be empty
+  std::string_view phase = "";  // "forward", "backward", "reduce", "commit",
+                                // "update", "save", "load", "data", ...
+  std::string_view layer = "";  // may be empty
 };
 
 // What arrives at this rank in an all_to_all: `slice` holds this rank's slice

@@ -11,8 +11,8 @@ namespace quire::comm {
 struct Failure {
   int rank = -1;
   std::int64_t step = -1;  // -1: outside a step
-  std::string layer;       // or phase: "h.1", "commit", "save"; may be empty
-  std::string message;     // what the rank threw, or how it ended
+  std::string layer{};     // or phase: "h.1", "commit", "save"; may be empty
+  std::string message{};   // what the rank threw, or how it ended
   int exit_code = 3;       // what the run ends with
 
   // "rank 2: step 17: layer h.1: killed by signal 9 (SIGKILL)"

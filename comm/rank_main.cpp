@@ -29,7 +29,7 @@ class Rank {
 
  private:
   int fail(const std::string& message, int exit_code) {
-    Failure failure{.rank = rank_, .step = -1, .layer = {}, .message = message};
+    Failure failure{.rank = rank_, .message = message};
     failure.exit_code = exit_code;
     if (communicator_ != nullptr) {
       const Location place = communicator_->location();

@@ -17,8 +17,8 @@ namespace quire::comm {
 using RankMain = std::function<int(Communicator&)>;
 
 struct RunResult {
-  int exit_code =
-      0;  // the first failure's, else the first non-zero result by rank, else 0
+  // The first failure's, else the first non-zero result by rank, else 0.
+  int exit_code = 0;
   std::optional<Failure> failure;  // the first one
 };
 
@@ -30,9 +30,11 @@ RunResult run_threads(int ranks, const LocalOptions& options,
 
 // Ranks as direct children, forked in rank order. REQUIRES: this process has
 // one thread. Children end by _exit after flushing stdio. A dead child is
-// located and reported within a second; then the others are given `grace` to
-// end by themselves, then SIGKILLed: none is left. SIGTERM and SIGINT are
-// passed on to the children, a second one as SIGKILL. A rank dies with this
+// located and reported within a second; then the others are given the
+// time-out, at most 10 s, to end by themselves, then SIGKILLed: none is left.
+// SIGTERM and SIGINT are passed on to the children as SIGTERM, a second one as
+// SIGKILL; a run that fails after one ends with 128 + its number. Children
+// ignore SIGINT, which a terminal sends to all. A rank dies with this
 // process (parent-death signal).
 RunResult run_processes(int ranks, const LocalOptions& options,
                         const RankMain& main);

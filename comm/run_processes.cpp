@@ -4,15 +4,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <optional>
 
 #include "quire/comm/children.h"
 #include "quire/comm/rank_main.h"
 
 namespace quire::comm {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 void require_one_thread() {
 #ifndef __SANITIZE_THREAD__  // its runtime has a thread of its own
@@ -31,15 +28,14 @@ class ProcessRun {
  public:
   ProcessRun(int ranks, const LocalOptions& options, const RankMain& main)
       : world_(ranks, options), main_(main), codes_(ranks, 0) {
-    grace_ = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(std::min(options.timeout_s, 10.0)));
+    grace_ = std::chrono::duration<double>(std::min(options.timeout_s, 10.0));
   }
 
   RunResult run() {
     for (int rank = 0; rank < world_.size(); ++rank) {
       children_.fork_one([&] { be(rank); });
     }
-    while (!children_.empty() && !out_of_patience()) wait_once();
+    while (children_.waiting()) wait_once();
     RunResult result = result_of(world_, codes_);
     const bool interrupted = children_.passed_on() != 0;
     if (interrupted && result.exit_code != 0) {
@@ -60,7 +56,7 @@ class ProcessRun {
   void wait_once() {
     constexpr auto kSlice = std::chrono::milliseconds(200);
     for (const Children::Ended& ended : children_.wait(kSlice)) take(ended);
-    if (!kill_at_ && world_.failure()) kill_at_ = Clock::now() + grace_;
+    if (world_.failure()) children_.end_within(grace_);
   }
 
   void take(const Children::Ended& ended) {
@@ -71,23 +67,11 @@ class ProcessRun {
     world_.report_death(ended.rank, ended.end.to_string() + early, 3);
   }
 
-  // Kills those that have not ended in time; true if even that did not help.
-  bool out_of_patience() {
-    if (!kill_at_ || Clock::now() < *kill_at_) return false;
-    if (killed_) return true;
-    children_.signal_all(SIGKILL);
-    killed_ = true;
-    kill_at_ = Clock::now() + std::chrono::seconds(10);
-    return false;
-  }
-
   LocalWorld world_;
   const RankMain& main_;
   std::vector<int> codes_;
-  Clock::duration grace_;
+  std::chrono::duration<double> grace_;
   Children children_{Children::Signal::kChild};
-  std::optional<Clock::time_point> kill_at_;
-  bool killed_ = false;
 };
 
 }  // namespace

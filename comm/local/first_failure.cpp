@@ -69,7 +69,7 @@ void poison(const Control& control) noexcept {
 }
 
 Failure failure_of(const Control& control, int rank, std::string message) {
-  Failure failure{.rank = rank, .step = -1, .layer = {}, .message = {}};
+  Failure failure{.rank = rank};
   failure.message = std::move(message);
   if (rank < 0 || rank >= control.size()) return failure;
   const LocationCopy place = control.rank(rank).location.load();

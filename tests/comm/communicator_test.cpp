@@ -1,13 +1,15 @@
 // What every communicator promises, over worlds and lengths that do not divide.
 #include "quire/comm/communicator.h"
 
-#include <cstring>
+#include <functional>
 #include <vector>
 
-#include "tests/comm/world.h"
+#include "tests/support/world.h"
 
 namespace quire::comm {
 namespace {
+
+using namespace quire::testing;
 
 constexpr std::int64_t kLengths[] = {0, 1, 3, 7, 1000, 300001};
 
@@ -29,17 +31,17 @@ bool holds(const Tensor& slice, int rank, int row, std::int64_t begin = 0) {
   return true;
 }
 
-class Worlds : public testing::TestWithParam<World> {};
+class Worlds : public ::testing::TestWithParam<World> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Communicator, Worlds,
-    testing::Values(World{1, false, true}, World{1, true, false},
-                    World{2, false, true}, World{2, false, false},
-                    World{2, true, true}, World{2, true, false},
-                    World{3, false, true}, World{3, true, true},
-                    World{3, true, false}, World{4, false, true},
-                    World{4, false, false}, World{4, true, true},
-                    World{4, true, false}),
+    ::testing::Values(World{1, false, true}, World{1, true, false},
+                      World{2, false, true}, World{2, false, false},
+                      World{2, true, true}, World{2, true, false},
+                      World{3, false, true}, World{3, true, true},
+                      World{3, true, false}, World{4, false, true},
+                      World{4, false, false}, World{4, true, true},
+                      World{4, true, false}),
     [](const auto& info) { return name_of(info.param); });
 
 void gather_once(Communicator& comm, const Tensor& row, Stream& stream) {
@@ -216,7 +218,7 @@ TEST_P(Worlds, AllocatedMemoryIsZeroAndSharedOnlyIfMapped) {
   }));
 }
 
-TEST_P(Worlds, MemoryOutlivesItsCommunicator) {
+TEST(Communicator, MemoryOutlivesItsCommunicator) {
   Tensor kept;
   expect_success(run_threads(1, {}, [&](Communicator& comm) {
     kept = comm.allocate(100);

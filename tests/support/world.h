@@ -4,14 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 
 #include "quire/comm/run.h"
 #include "quire/core/allocator.h"
 #include "quire/core/stream.h"
 
-namespace quire::comm {
+namespace quire::testing {
 
 struct World {
   int ranks;
@@ -19,10 +18,10 @@ struct World {
   bool mapped;
   double timeout_s = 20;
 
-  RunResult run(const RankMain& main) const {
-    const LocalOptions options{.timeout_s = timeout_s, .mapped = mapped};
-    return processes ? run_processes(ranks, options, main)
-                     : run_threads(ranks, options, main);
+  comm::RunResult run(const comm::RankMain& main) const {
+    const comm::LocalOptions options{.timeout_s = timeout_s, .mapped = mapped};
+    return processes ? comm::run_processes(ranks, options, main)
+                     : comm::run_threads(ranks, options, main);
   }
 };
 
@@ -47,9 +46,9 @@ inline void require(bool holds, const std::string& what) {
   if (!holds) throw SystemError("expected: " + what);
 }
 
-inline void expect_success(const RunResult& result) {
+inline void expect_success(const comm::RunResult& result) {
   EXPECT_EQ(result.exit_code, 0)
       << (result.failure ? result.failure->to_string() : "no failure");
 }
 
-}  // namespace quire::comm
+}  // namespace quire::testing

@@ -1,0 +1,163 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "quire/comm/children.h"
+#include "quire/comm/prefixed_output.h"
+#include "quire/comm/run.h"
+
+namespace quire::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Tells the parent why a child could not execute its command: closed by a
+// successful exec.
+class ExecReport {
+ public:
+  ExecReport() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+      throw SystemError(
+          fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    }
+    reader_ = Descriptor(ends[0]);
+    writer_ = Descriptor(ends[1]);
+  }
+
+  [[noreturn]] void fail_in_child() const {
+    const int reason = errno;
+    const ssize_t ignored = write(writer_.number(), &reason, sizeof(reason));
+    _exit(ignored < 0 ? 126 : 127);
+  }
+
+  // In the parent: 0 once the command runs.
+  int reason() {
+    writer_.reset();
+    int reason = 0;
+    ssize_t got = 0;
+    do {
+      got = read(reader_.number(), &reason, sizeof(reason));
+    } while (got < 0 && errno == EINTR);
+    return got == sizeof(reason) ? reason : 0;
+  }
+
+ private:
+  Descriptor reader_, writer_;
+};
+
+class CommandRun {
+ public:
+  explicit CommandRun(const CommandOptions& options)
+      : options_(options),
+        run_id_(fmt::format("quire-{}-{}", getpid(),
+                            Clock::now().time_since_epoch().count())) {}
+
+  RunResult run() {
+    for (int rank = 0; rank < options_.ranks; ++rank) start(rank);
+    while (children_.waiting()) wait_once();
+    for (PrefixedOutput& output : outputs_) output.finish();
+    return result_;
+  }
+
+ private:
+  void start(int rank) {
+    const std::size_t first = outputs_.size();
+    if (options_.prefix) {
+      const std::string prefix = fmt::format("[rank{}] ", rank);
+      outputs_.emplace_back(prefix, STDOUT_FILENO);
+      outputs_.emplace_back(prefix, STDERR_FILENO);
+    }
+    ExecReport report;
+    children_.fork_one([&] { be(rank, first, report); });
+    for (std::size_t i = first; i < outputs_.size(); ++i) {
+      outputs_[i].close_writer();
+    }
+    if (const int reason = report.reason(); reason != 0) {
+      throw UsageError(fmt::format("cannot run {}: {}", options_.command[0],
+                                   std::strerror(reason)));
+    }
+  }
+
+  [[noreturn]] void be(int rank, std::size_t first, const ExecReport& report) {
+    for (std::size_t i = first; i < outputs_.size(); ++i) {
+      outputs_[i].connect_in_child();
+    }
+    const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    dup2(nothing.number(), STDIN_FILENO);
+    set_environment(rank);
+    std::vector<char*> words;
+    for (const std::string& word : options_.command) {
+      words.push_back(const_cast<char*>(word.c_str()));
+    }
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    report.fail_in_child();
+  }
+
+  // torchrun's names.
+  void set_environment(int rank) const {
+    const auto set = [](const char* name, const std::string& value) {
+      setenv(name, value.c_str(), 1);
+    };
+    set("RANK", std::to_string(rank));
+    set("LOCAL_RANK", std::to_string(rank));
+    set("WORLD_SIZE", std::to_string(options_.ranks));
+    set("LOCAL_WORLD_SIZE", std::to_string(options_.ranks));
+    set("GROUP_RANK", "0");
+    set("TORCHELASTIC_RUN_ID", run_id_);
+  }
+
+  void wait_once() {
+    constexpr auto kSlice = std::chrono::milliseconds(200);
+    std::vector<int> data;
+    for (const PrefixedOutput& output : outputs_) {
+      if (output.descriptor() >= 0) data.push_back(output.descriptor());
+    }
+    const auto ended = children_.wait(kSlice, data);
+    for (PrefixedOutput& output : outputs_) output.pass_on();
+    for (const Children::Ended& each : ended) take(each);
+    if (children_.passed_on() != 0) begin_grace();
+  }
+
+  void take(const Children::Ended& ended) {
+    const int code = ended.end.shell_code();
+    if (code == 0 || result_.failure) return;
+    result_.exit_code = code;
+    result_.failure = Failure{.rank = ended.rank,
+                              .message = ended.end.to_string(),
+                              .exit_code = code};
+    children_.signal_all(SIGTERM);
+    begin_grace();
+  }
+
+  void begin_grace() {
+    children_.end_within(
+        std::chrono::duration<double>(std::max(0.0, options_.grace_s)));
+  }
+
+  const CommandOptions& options_;
+  const std::string run_id_;
+  std::vector<PrefixedOutput> outputs_;
+  Children children_{Children::Signal::kGroup};
+  RunResult result_;
+};
+
+}  // namespace
+
+RunResult run_command(const CommandOptions& options) {
+  if (options.ranks < 1 || options.ranks > 256 || options.command.empty()) {
+    throw UsageError(fmt::format(
+        "got {} ranks and a command of {} words; expected 1 to 256 ranks and a "
+        "program to run",
+        options.ranks, options.command.size()));
+  }
+  return CommandRun(options).run();
+}
+
+}  // namespace quire::comm
