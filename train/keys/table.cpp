@@ -1,0 +1,299 @@
+#include <algorithm>
+#include <array>
+
+#include "quire/train/keys/kinds.h"
+
+namespace quire::train {
+namespace {
+
+constexpr std::int64_t kMostLanes = 1 << 20;
+constexpr std::int64_t kMostWidth = 1 << 20;
+constexpr std::int64_t kMostTokens = 1 << 30;  // what a batch can hold
+constexpr std::int64_t kMostIds = (std::int64_t{1} << 31) - 1;
+
+Key needed(Key key) {
+  key.needed = true;
+  return key;
+}
+
+Key on_resume(OnResume on_resume, Key key) {
+  key.on_resume = on_resume;
+  return key;
+}
+
+Key for_adam(Key key) {
+  key.optimizers = {"adamw", "adam"};
+  return key;
+}
+
+Key for_sgd(Key key) {
+  key.optimizers = {"sgd"};
+  return key;
+}
+
+using Keys = std::vector<Key>;
+
+Keys run_keys() {
+  return {
+      on_resume(OnResume::kRefused, seed_key()),
+      on_resume(OnResume::kWarned,
+                needed(whole(
+                    {"steps", "of the whole run"}, {.least = 1},
+                    [](RunConfig & c) -> auto& { return c.steps; }))),
+      whole(
+          {"threads",
+           "of a rank; 0: the usable cores, shared out among the ranks"},
+          {.least = 0, .most = 1024},
+          [](RunConfig & c) -> auto& { return c.threads; }),
+      text(
+          {"output",
+           "the run's folder, for checkpoints and metrics; needed unless "
+           "--out gives it"},
+          [](RunConfig & c) -> auto& { return c.output; }),
+  };
+}
+
+Key model_type_key() {
+  return needed(choice(
+      {"model.type", "the network"}, {"gpt2"},
+      [](RunConfig& config, std::size_t) { config.model_type = "gpt2"; },
+      [](const RunConfig&) { return std::size_t{0}; }));
+}
+
+Key model_size(Described what, std::int64_t most, Field<std::int64_t> field) {
+  return needed(
+      whole(std::move(what), {.least = 1, .most = most}, std::move(field)));
+}
+
+Keys model_keys() {
+  Keys keys = {
+      model_type_key(),
+      model_size(
+          {"model.layers", "blocks of attention and feed-forward"}, 100000,
+          [](RunConfig & c) -> auto& { return c.gpt2.layers; }),
+      model_size(
+          {"model.width", "features of a token"}, kMostWidth,
+          [](RunConfig & c) -> auto& { return c.gpt2.width; }),
+      model_size(
+          {"model.heads", "of attention; divides the width"}, kMostWidth,
+          [](RunConfig & c) -> auto& { return c.gpt2.heads; }),
+      model_size(
+          {"model.context", "tokens that the model can see"}, kMostTokens,
+          [](RunConfig & c) -> auto& { return c.gpt2.context; }),
+      model_size(
+          {"model.vocab", "token ids; 256 with the bytes tokenizer"}, kMostIds,
+          [](RunConfig & c) -> auto& { return c.gpt2.vocab; }),
+      real(
+          {"model.dropout",
+           "of embeddings, attention probabilities and residual branches"},
+          kFraction, [](RunConfig & c) -> auto& { return c.gpt2.dropout; }),
+      real(
+          {"model.norm_eps", "added to the variance in layer norms"},
+          kAboveZero, [](RunConfig & c) -> auto& { return c.gpt2.norm_eps; }),
+  };
+  for (Key& key : keys) key.on_resume = OnResume::kRefused;
+  return keys;
+}
+
+Keys data_keys() {
+  return {
+      needed(text(
+          {"data.train",
+           "token file, pattern of files, or path of numbered shards"},
+          [](RunConfig & c) -> auto& { return c.data.train; })),
+      text(
+          {"data.validation", "the same, held out; left out: no validation"},
+          [](RunConfig & c) -> auto& { return c.data.validation; }),
+      on_resume(OnResume::kRefused,
+                needed(whole(
+                    {"data.sequence",
+                     "tokens of a sample; at most the model's context"},
+                    {.least = 1, .most = kMostTokens},
+                    [](RunConfig & c) -> auto& { return c.data.sequence; }))),
+  };
+}
+
+Keys batch_keys() {
+  return {
+      on_resume(OnResume::kRefused,
+                needed(whole(
+                    {"batch.lanes",
+                     "parts of a step's batch; whatever could depend on the "
+                     "number of ranks is keyed by them"},
+                    {.least = 1, .most = kMostLanes},
+                    [](RunConfig & c) -> auto& { return c.batch.lanes; }))),
+      on_resume(
+          OnResume::kRefused,
+          needed(whole(
+              {"batch.lane_samples", "samples of a lane"},
+              {.least = 1, .most = kMostTokens},
+              [](RunConfig & c) -> auto& { return c.batch.lane_samples; }))),
+      wave_key(),
+  };
+}
+
+Key optimizer_type_key() {
+  static const std::vector<std::string> kNames = {"adamw", "adam", "sgd"};
+  return needed(choice(
+      {"optimizer.type", "adam adds decay to the gradient, adamw does not"},
+      kNames,
+      [](RunConfig& config, std::size_t i) {
+        config.optimizer.type = kNames[i];
+      },
+      [](const RunConfig& config) {
+        return static_cast<std::size_t>(
+            std::find(kNames.begin(), kNames.end(), config.optimizer.type) -
+            kNames.begin());
+      }));
+}
+
+Keys optimizer_keys() {
+  Keys keys = {
+      optimizer_type_key(),
+      needed(real(
+          {"optimizer.lr", "learning rate before the schedule"}, kFromZero,
+          [](RunConfig & c) -> auto& { return c.optimizer.lr; })),
+      for_adam(betas_key()),
+      for_adam(real(
+          {"optimizer.eps", "added to the root of the second mean"},
+          {"a number above 0, in fp32 too",
+           [](double eps) { return static_cast<float>(eps) > 0; }},
+          [](RunConfig & c) -> auto& { return c.optimizer.eps; })),
+      for_sgd(real(
+          {"optimizer.momentum", "of the gradient"}, kFraction,
+          [](RunConfig & c) -> auto& { return c.optimizer.momentum; })),
+      for_sgd(flag(
+          {"optimizer.nesterov", "needs momentum"},
+          [](RunConfig & c) -> auto& { return c.optimizer.nesterov; })),
+      real(
+          {"optimizer.weight_decay", "of matrices; see groups"}, kFromZero,
+          [](RunConfig & c) -> auto& { return c.optimizer.weight_decay; }),
+      clip_norm_key(),
+      groups_key(),
+  };
+  for (Key& key : keys) key.on_resume = OnResume::kWarned;
+  return keys;
+}
+
+Key schedule_type_key() {
+  using Type = optim::Schedule::Type;
+  return choice(
+      {"schedule.type", "of the learning rate after the warm-up"},
+      {"constant", "linear", "cosine"},
+      [](RunConfig& config, std::size_t i) {
+        config.schedule.type = static_cast<Type>(i);
+      },
+      [](const RunConfig& config) {
+        return static_cast<std::size_t>(config.schedule.type);
+      });
+}
+
+Keys schedule_keys() {
+  Keys keys = {
+      schedule_type_key(),
+      whole(
+          {"schedule.warmup", "updates over which the rate rises from 0"},
+          {.least = 0},
+          [](RunConfig & c) -> auto& { return c.schedule.warmup; }),
+      real(
+          {"schedule.final_ratio",
+           "part of the rate that linear and cosine end with"},
+          kUnit, [](RunConfig & c) -> auto& { return c.schedule.final_ratio; }),
+  };
+  for (Key& key : keys) key.on_resume = OnResume::kWarned;
+  return keys;
+}
+
+Keys zero_keys() {
+  return {
+      whole(
+          {"zero.stage",
+           "what is sharded: 0 nothing, 1 optimizer states, 2 gradients too, "
+           "3 parameters too"},
+          {.least = 0, .most = 3},
+          [](RunConfig & c) -> auto& { return c.stage; }),
+      whole(
+          {"zero.prefetch", "units gathered ahead of the one that runs"},
+          {.least = 0, .most = 1024},
+          [](RunConfig & c) -> auto& { return c.prefetch; }),
+  };
+}
+
+Key type_key(Described what, Field<DType> field) {
+  static constexpr std::array kTypes = {DType::kF32, DType::kBF16};
+  Key key = choice(
+      std::move(what), {"fp32", "bf16"},
+      [field](RunConfig& config, std::size_t i) { field(config) = kTypes[i]; },
+      [field](RunConfig config) {
+        return std::size_t{field(config) == DType::kBF16};
+      });
+  return on_resume(OnResume::kRefused, std::move(key));
+}
+
+Keys precision_keys() {
+  return {
+      type_key(
+          {"precision.compute",
+           "of activations and gathered values; masters are fp32"},
+          [](RunConfig & c) -> auto& { return c.precision.compute; }),
+      type_key(
+          {"precision.wire",
+           "what a lane's gradient is rounded to before it is added"},
+          [](RunConfig & c) -> auto& { return c.precision.wire; }),
+      choice(
+          {"precision.recompute",
+           "layer: a layer's forward runs again before its backward, so that "
+           "only what enters it is kept"},
+          {"none", "layer"},
+          [](RunConfig& config, std::size_t i) {
+            config.precision.recompute = static_cast<engine::Recompute>(i);
+          },
+          [](const RunConfig& config) {
+            return static_cast<std::size_t>(config.precision.recompute);
+          }),
+  };
+}
+
+Keys service_keys() {
+  return {
+      budget_key(),
+      checkpoint_every_key(),
+      whole(
+          {"checkpoint.keep", "newest checkpoints that stay; 0: all"},
+          {.least = 0, .most = kMostLanes},
+          [](RunConfig & c) -> auto& { return c.checkpoint_keep; }),
+      whole(
+          {"evaluate.every",
+           "steps between validations; 0: at the end alone, if there is "
+           "validation data"},
+          {.least = 0},
+          [](RunConfig & c) -> auto& { return c.evaluate_every; }),
+      whole(
+          {"log.every", "steps between lines of the log"}, {.least = 1},
+          [](RunConfig & c) -> auto& { return c.log_every; }),
+      real(
+          {"comm.timeout_s", "seconds that a rank waits for its peers"},
+          {"a number above 0, of at most 1e6",
+           [](double seconds) { return seconds > 0 && seconds <= 1e6; }},
+          [](RunConfig & c) -> auto& { return c.timeout_s; }),
+  };
+}
+
+Keys all_keys() {
+  Keys all;
+  for (auto section :
+       {run_keys, model_keys, data_keys, batch_keys, optimizer_keys,
+        schedule_keys, zero_keys, precision_keys, service_keys}) {
+    for (Key& key : section()) all.push_back(std::move(key));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::span<const Key> key_table() {
+  static const Keys kTable = all_keys();
+  return kTable;
+}
+
+}  // namespace quire::train
