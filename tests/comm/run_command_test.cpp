@@ -53,6 +53,11 @@ TEST_F(RunCommand, GivesEveryRankItsEnvironmentAndPrefixesItsLines) {
                              "[rank0] 0/2/0\n", "[rank1] 1/2/0\n"});
 }
 
+TEST_F(RunCommand, ItsRanksMeet) {
+  EXPECT_EQ(run(2, std::string("exec ") + QUIRE_LAUNCHED).exit_code, 0);
+  expect_mentions(output(), {"rank 0 of 2 met 0 1\n", "rank 1 of 2 met 0 1\n"});
+}
+
 TEST_F(RunCommand, EndsWithTheFirstFailedRanksCode) {
   const auto result = run(3, "[ $RANK = 1 ] && exit 7; exec sleep 100");
   EXPECT_EQ(result.exit_code, 7);
