@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -264,6 +265,28 @@ TEST_P(ProcessFailures, ATerminatedLauncherTakesItsRanksAlong) {
     return 0;
   });
   EXPECT_EQ(result.exit_code, 128 + SIGTERM);
+}
+
+// The ranks hold the writing end of a pipe: it ends with the last of them.
+TEST_P(ProcessFailures, RanksDieWithTheirLauncher) {
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe(pipe_ends.data()), 0);
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    GetParam().run([&](Communicator&) {
+      const bool written = write(pipe_ends[1], "x", 1) == 1;
+      while (written) pause();
+      return 0;
+    });
+    _exit(0);
+  }
+  close(pipe_ends[1]);
+  char byte = 0;
+  EXPECT_EQ(read(pipe_ends[0], &byte, 1), 1);
+  kill(launcher, SIGKILL);
+  while (read(pipe_ends[0], &byte, 1) > 0) continue;
+  close(pipe_ends[0]);
+  EXPECT_EQ(waitpid(launcher, nullptr, 0), launcher);
 }
 
 TEST(Failure, SaysRankStepAndLayer) {
