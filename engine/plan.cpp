@@ -234,17 +234,6 @@ class Builder {
   Plan plan_;
 };
 
-std::string place(const Structure& structure, const Op& op) {
-  std::string text;
-  if (op.segment >= 0)
-    text += structure.segments[static_cast<std::size_t>(op.segment)].name;
-  if (op.unit < 0) return text;
-  const std::string& unit =
-      structure.units[static_cast<std::size_t>(op.unit)].name;
-  if (unit != text) text += text.empty() ? unit : fmt::format(" ({})", unit);
-  return text;
-}
-
 // What all ranks must agree on, as text: hashed, and compared line by line to
 // name a difference.
 std::string agreement(const Structure& structure, const Plan& plan) {
@@ -261,7 +250,7 @@ std::string agreement(const Structure& structure, const Plan& plan) {
   }
   for (const Op& op : plan.ops) {
     text += fmt::format("{} {} wave {} bytes {}\n", name_of(op.kind),
-                        place(structure, op), op.wave, op.collective_bytes);
+                        place_of(op, structure), op.wave, op.collective_bytes);
   }
   return text;
 }
@@ -306,6 +295,17 @@ std::string_view name_of(StreamId stream) {
       return "reduce";
   }
   return "?";
+}
+
+std::string place_of(const Op& op, const Structure& structure) {
+  std::string text;
+  if (op.segment >= 0)
+    text += structure.segments[static_cast<std::size_t>(op.segment)].name;
+  if (op.unit < 0) return text;
+  const std::string& unit =
+      structure.units[static_cast<std::size_t>(op.unit)].name;
+  if (unit != text) text += text.empty() ? unit : fmt::format(" ({})", unit);
+  return text;
 }
 
 DType travels_as(const layout::Node& node, DType wire) {
@@ -356,7 +356,7 @@ std::string Plan::to_string(const Structure& structure) const {
             : fmt::format("{}-{}", op.lanes.begin, op.lanes.end - 1);
     text += fmt::format(
         "{:>4}  {:<8} {:<16} {:<28} {:>4}  {:<9} {:>12} {:>12} {:>12}  {}\n", i,
-        name_of(op.stream), name_of(op.kind), place(structure, op),
+        name_of(op.stream), name_of(op.kind), place_of(op, structure),
         op.wave < 0 ? "-" : std::to_string(op.wave), lanes,
         format_bytes(op.wire_bytes), format_bytes(op.held_bytes),
         format_bytes(op.peak_bytes), fmt::join(op.waits, " "));

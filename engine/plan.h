@@ -70,6 +70,9 @@ struct Op {
   }
 };
 
+// Its layer and, if the name is another, its unit: "head (embed.wte.weight)".
+std::string place_of(const Op& op, const Structure& structure);
+
 struct PlanShape {
   int ranks = 1;
   int rank = 0;
