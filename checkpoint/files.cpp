@@ -1,0 +1,205 @@
+#include "quire/checkpoint/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <random>
+#include <system_error>
+
+#include "quire/core/error.h"
+
+namespace quire::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One system call moves at most this much, so that an observer is heard often.
+constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
+
+constexpr std::int64_t kMostUnsynced = std::int64_t{256} << 20;
+constexpr int kAttempts = 100;
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+[[noreturn]] void fail(const std::string& path, std::string_view what,
+                       int error) {
+  throw SystemError(
+      fmt::format("{} cannot be {}: {}", path, what, reason(error)));
+}
+
+void tell(const FileObserver& observer, std::string_view operation,
+          const std::string& path) {
+  if (observer) observer(operation, path);
+}
+
+[[noreturn]] void refuse_open(const std::string& path, int error) {
+  if (error == ENOENT || error == ENOTDIR)
+    throw UsageError(fmt::format("{} does not exist", path));
+  if (error == ELOOP)
+    throw UsageError(fmt::format(
+        "{} is a symbolic link; expected a regular file in this folder", path));
+  if (error == ENAMETOOLONG)
+    throw UsageError(fmt::format("{} is too long for a path", path));
+  fail(path, "opened", error);
+}
+
+}  // namespace
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+std::string joined(std::string_view folder, std::string_view name) {
+  return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", name);
+}
+
+File File::open(const std::string& path, Links links) {
+  const int refuse = links == Links::kRefuse ? O_NOFOLLOW : 0;
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | refuse);
+  if (descriptor < 0) refuse_open(path, errno);
+  File file(descriptor, path, {});
+  struct stat status;
+  if (::fstat(descriptor, &status) != 0) fail(path, "opened", errno);
+  if (!S_ISREG(status.st_mode))
+    throw UsageError(fmt::format("{} is no regular file", path));
+  file.bytes_ = status.st_size;
+  return file;
+}
+
+File File::create(const std::string& path, FileObserver observer) {
+  tell(observer, "create", path);
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail(path, "created", errno);
+  return File(descriptor, path, std::move(observer));
+}
+
+void File::read(std::int64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const auto count = ::pread(descriptor_, out.data(),
+                               std::min(out.size(), kMostAtOnce), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path_, "read", errno);
+    if (count == 0)
+      throw SystemError(
+          fmt::format("{} ends at byte {}; it had {} bytes when it was opened",
+                      path_, offset, bytes_));
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += count;
+  }
+}
+
+void File::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    tell(observer_, "write", path_);
+    const auto count =
+        ::write(descriptor_, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path_, "written", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    bytes_ += count;
+    unsynced_ += count;
+    if (unsynced_ >= kMostUnsynced) sync();
+  }
+}
+
+void File::sync() {
+  tell(observer_, "sync", path_);
+  if (::fsync(descriptor_) != 0) fail(path_, "synced", errno);
+  unsynced_ = 0;
+}
+
+std::string read_text(const std::string& path, std::int64_t most) {
+  const File file = File::open(path, File::Links::kFollow);
+  if (file.bytes() > most)
+    throw UsageError(fmt::format("{} has {} bytes; expected at most {}", path,
+                                 file.bytes(), most));
+  std::string text(static_cast<std::size_t>(file.bytes()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void write_text(const std::string& path, std::string_view text,
+                const FileObserver& observer) {
+  File file = File::create(path, observer);
+  file.append(std::as_bytes(std::span(text)));
+  file.sync();
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+void make_folders(const std::string& path, const FileObserver& observer) {
+  if (is_folder(path)) return;
+  tell(observer, "make folder", path);
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(path, "made", error.value());
+}
+
+std::string make_temporary_folder(const std::string& folder,
+                                  std::string_view name,
+                                  const FileObserver& observer) {
+  std::random_device random;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::string path =
+        joined(folder, fmt::format(".{}.tmp-{:08x}", name, random()));
+    tell(observer, "make folder", path);
+    if (::mkdir(path.c_str(), 0777) == 0) return path;
+    if (errno != EEXIST) fail(path, "made", errno);
+  }
+  fail(folder, "given a temporary folder", EEXIST);
+}
+
+bool publish_folder(const std::string& from, const std::string& to,
+                    const FileObserver& observer) {
+  tell(observer, "rename", to);
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                  RENAME_NOREPLACE) == 0)
+    return false;
+  if (errno == EINVAL || errno == ENOSYS) {  // not known to this file system
+    if (::rename(from.c_str(), to.c_str()) == 0) return false;
+  }
+  if (errno != EEXIST && errno != ENOTEMPTY) fail(to, "published", errno);
+  tell(observer, "exchange", to);
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                  RENAME_EXCHANGE) != 0)
+    fail(to, "replaced", errno);
+  return true;
+}
+
+void rename_path(const std::string& from, const std::string& to,
+                 const FileObserver& observer) {
+  tell(observer, "rename", to);
+  if (::rename(from.c_str(), to.c_str()) != 0) fail(from, "renamed", errno);
+}
+
+void remove_folder(const std::string& path, const FileObserver& observer) {
+  tell(observer, "remove", path);
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) fail(path, "removed", error.value());
+}
+
+void sync_folder(const std::string& path, const FileObserver& observer) {
+  tell(observer, "sync", path);
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail(path, "synced", errno);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  // Some file systems cannot sync a folder, and need not.
+  if (error != 0 && error != EINVAL) fail(path, "synced", error);
+}
+
+}  // namespace quire::checkpoint

@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "quire/checkpoint/safetensors.h"
+#include "quire/checkpoint/safetensors_types.h"
+#include "quire/core/error.h"
+#include "quire/core/hash.h"
+
+namespace quire::checkpoint {
+namespace {
+
+using Header = nlohmann::ordered_json;
+
+const SafetensorsType& type_of(const std::string& path,
+                               const SafetensorsTensor& tensor) {
+  const auto* type = find_type(tensor.dtype);
+  if (type == nullptr)
+    throw UsageError(fmt::format("{}: tensor \"{}\" has the unknown type {}",
+                                 path, tensor.name, tensor.dtype));
+  return *type;
+}
+
+std::int64_t bytes_of(const std::string& path,
+                      const SafetensorsTensor& tensor) {
+  const auto extent = extent_of(type_of(path, tensor), tensor.shape);
+  if (!extent)
+    throw UsageError(fmt::format(
+        "{}: tensor \"{}\": the shape has negative extents, half bytes or more "
+        "than 2^63",
+        path, tensor.name));
+  return extent->bytes;
+}
+
+void put_in_order(const std::string& path,
+                  std::vector<SafetensorsTensor>& tensors) {
+  std::sort(tensors.begin(), tensors.end(), [&](const auto& a, const auto& b) {
+    return std::tuple(-type_of(path, a).bits, std::string_view(a.dtype),
+                      std::string_view(a.name)) <
+           std::tuple(-type_of(path, b).bits, std::string_view(b.dtype),
+                      std::string_view(b.name));
+  });
+}
+
+// Every name once, whatever its type.
+void check_names(const std::string& path,
+                 const std::vector<SafetensorsTensor>& tensors) {
+  std::vector<std::string_view> names;
+  for (const auto& tensor : tensors) names.push_back(tensor.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end())
+    throw UsageError(
+        fmt::format("{}: tensor \"{}\" is given twice", path, *twice));
+  if (std::binary_search(names.begin(), names.end(), "__metadata__"))
+    throw UsageError(path + ": no tensor may be named __metadata__");
+}
+
+Header header_of(const std::string& path,
+                 const std::vector<SafetensorsTensor>& tensors,
+                 const std::map<std::string, std::string>& metadata) {
+  Header header = Header::object();
+  header["__metadata__"] = metadata;
+  auto& members = header.get_ref<Header::object_t&>();
+  std::int64_t end = 0;
+  for (const auto& tensor : tensors) {
+    const std::int64_t begin = end;
+    if (__builtin_add_overflow(begin, bytes_of(path, tensor), &end))
+      throw UsageError(path + ": the tensors have more than 2^63 bytes");
+    members.emplace_back(tensor.name, Header{{"dtype", tensor.dtype},
+                                             {"shape", tensor.shape},
+                                             {"data_offsets", {begin, end}}});
+  }
+  return header;
+}
+
+// Length and header; the buffer then starts at a multiple of 8.
+std::string head_of(const std::string& path, const Header& header) {
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw UsageError(path + ": a tensor's name or metadata is no UTF-8");
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  if (static_cast<std::int64_t>(text.size()) > SafetensorsFile::kMostHeader)
+    throw UsageError(fmt::format(
+        "{}: a header of {} bytes; safetensors files have at most {}", path,
+        text.size(), SafetensorsFile::kMostHeader));
+  std::string head;
+  for (int i = 0; i < 8; ++i)
+    head += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> 8 * i);
+  return head + text;
+}
+
+void write_tensor(File& file, const SafetensorsTensor& tensor) {
+  const std::int64_t begin = file.bytes();
+  tensor.give([&](std::span<const std::byte> bytes) { file.append(bytes); });
+  const std::int64_t wanted = bytes_of(file.path(), tensor);
+  if (file.bytes() - begin != wanted)
+    throw UsageError(
+        fmt::format("{}: tensor \"{}\" gave {} bytes; its shape has {}",
+                    file.path(), tensor.name, file.bytes() - begin, wanted));
+}
+
+}  // namespace
+
+SafetensorsWritten write_safetensors(
+    const std::string& path, std::vector<SafetensorsTensor> tensors,
+    std::map<std::string, std::string> metadata, const FileObserver& observer) {
+  check_names(path, tensors);
+  put_in_order(path, tensors);
+  metadata["format"] = "pt";
+  const std::string head = head_of(path, header_of(path, tensors, metadata));
+  File file = File::create(path, observer);
+  file.append(std::as_bytes(std::span(head)));
+  for (const auto& tensor : tensors) write_tensor(file, tensor);
+  file.sync();
+  return {.bytes = file.bytes(), .header_checksum = hash64(head)};
+}
+
+}  // namespace quire::checkpoint
