@@ -1,0 +1,65 @@
+// A saved step, open for reading by any number of ranks of any world: each
+// reads the ranges it asks for, and every byte is checked against its hash
+// before it is used.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quire/checkpoint/manifest.h"
+#include "quire/core/tensor.h"
+
+namespace quire::checkpoint {
+
+struct ExpectedState {
+  std::string kind;
+  DType dtype;
+};
+// A parameter as the reader's model has it.
+struct ExpectedParameter {
+  std::string name;
+  Shape shape;
+  std::vector<ExpectedState> states;
+};
+
+// Move-only; used by one thread.
+class Checkpoint {
+ public:
+  // `path`: a checkpoint's folder, or a run's, whose newest whole step is taken
+  // (skipped() says what was passed over). UsageError for a file that breaks
+  // its format or its manifest, and if there is nothing to open.
+  static Checkpoint open(const std::string& path);
+  ~Checkpoint();
+  Checkpoint(Checkpoint&&) noexcept;
+  Checkpoint& operator=(Checkpoint&&) noexcept;
+
+  const std::string& folder() const;
+  const Manifest& manifest() const;
+  // One line for every newer step of the run's folder that is not whole.
+  const std::vector<std::string>& skipped() const;
+
+  // kWhole: the checkpoint holds the given states and no others. kNamed: it
+  // holds the given ones; kinds that nobody asks for may be there too.
+  // Parameters must be the same either way. One UsageError lists all that is
+  // missing, unexpected or different.
+  enum class States { kWhole, kNamed };
+  void expect(std::span<const ExpectedParameter> parameters,
+              States states) const;
+
+  // dest = elements [first, first + dest.numel()) of the tensor. Reads the
+  // tiles that these lie in. UsageError unless it is there, of dest's type, and
+  // holds the range; SystemError naming the elements that fail their hash.
+  void load(std::string_view kind, std::string_view parameter,
+            std::int64_t first, const Tensor& dest) const;
+
+ private:
+  struct State;
+  explicit Checkpoint(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace quire::checkpoint

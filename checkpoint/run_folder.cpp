@@ -1,0 +1,129 @@
+#include "quire/checkpoint/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "quire/checkpoint/manifest.h"
+#include "quire/checkpoint/shards.h"
+#include "quire/core/error.h"
+
+namespace quire::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kTemporary = ".tmp-";
+constexpr std::size_t kDigits = 8;
+constexpr std::size_t kMostDigits = 18;
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  for (; !error && entries != fs::directory_iterator();
+       entries.increment(error))
+    names.push_back(entries->path().filename().string());
+  if (error == std::errc::no_such_file_or_directory ||
+      error == std::errc::not_a_directory)
+    throw UsageError(fmt::format("{} is no folder", folder));
+  if (error)
+    throw SystemError(
+        fmt::format("{} cannot be listed: {}", folder, error.message()));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// ".step-00000020.tmp-0a1b2c3d"
+bool is_leftover(std::string_view name) {
+  const auto end = name.find(kTemporary);
+  return name.starts_with('.') && end != std::string_view::npos &&
+         parse_step_name(name.substr(1, end - 1)).has_value();
+}
+
+// Out of sight under a leftover's name first.
+void remove_step(const std::string& folder, const Step& step,
+                 const FileObserver& observer) {
+  const std::string hidden = joined(
+      folder, fmt::format(".{}{}removed", step_name(step.step), kTemporary));
+  remove_folder(hidden, observer);
+  rename_path(step.path, hidden, observer);
+  remove_folder(hidden, observer);
+}
+
+}  // namespace
+
+std::string step_name(std::int64_t step) {
+  return fmt::format("{}{:0{}}", kPrefix, step, kDigits);
+}
+
+std::optional<std::int64_t> parse_step_name(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view digits = name.substr(kPrefix.size());
+  const bool plain =
+      digits.size() >= kDigits && digits.size() <= kMostDigits &&
+      digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!plain || (digits.size() > kDigits && digits[0] == '0'))
+    return std::nullopt;
+  std::int64_t step = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return step;
+}
+
+std::string problem_of(const std::string& folder) {
+  try {
+    const Manifest manifest = read_manifest(folder);
+    for (const auto& file : manifest.files) open_shard(folder, file);
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+std::vector<Step> list_steps(const std::string& folder) {
+  std::vector<Step> steps;
+  for (const auto& name : names_in(folder)) {
+    const auto step = parse_step_name(name);
+    if (!step) continue;
+    const std::string path = joined(folder, name);
+    steps.push_back({.step = *step, .path = path, .problem = problem_of(path)});
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const Step& a, const Step& b) { return a.step < b.step; });
+  return steps;
+}
+
+void prune(const std::string& folder, std::int64_t keep,
+           const FileObserver& observer) {
+  if (keep < 1)
+    throw UsageError(
+        fmt::format("got {} checkpoints to keep; expected at least 1", keep));
+  const auto steps = list_steps(folder);
+  std::int64_t kept = 0;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    if (step->problem.empty() && ++kept > keep)
+      remove_step(folder, *step, observer);
+  sync_folder(folder, observer);
+}
+
+void remove_leftovers(const std::string& folder, const FileObserver& observer) {
+  for (const auto& name : names_in(folder))
+    if (is_leftover(name)) remove_folder(joined(folder, name), observer);
+}
+
+void require_fresh(const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) return;
+  for (const auto& name : names_in(folder))
+    if (!name.starts_with('.'))
+      throw UsageError(fmt::format(
+          "{} is not empty: it holds {}; resume the run in it, or name "
+          "another folder",
+          folder, name));
+}
+
+}  // namespace quire::checkpoint

@@ -1,0 +1,45 @@
+// A run's folder: its checkpoints stand in it as step-NNNNNNNN, and only they
+// decide what can be resumed. Names that begin with a dot are unfinished work.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quire/checkpoint/files.h"
+
+namespace quire::checkpoint {
+
+// "step-00000020".
+std::string step_name(std::int64_t step);
+// The inverse; none for any other name.
+std::optional<std::int64_t> parse_step_name(std::string_view name);
+
+struct Step {
+  std::int64_t step;
+  std::string path;
+  // Empty if it is whole: its manifest keeps every rule, and every file is
+  // there with the size and the header that the manifest says. Else why not.
+  std::string problem;
+};
+
+// Ascending. UsageError unless `folder` is one.
+std::vector<Step> list_steps(const std::string& folder);
+// Why the checkpoint in `folder` is not whole; empty if it is.
+std::string problem_of(const std::string& folder);
+
+// Removes all whole steps but the newest `keep`; broken ones are left. Each
+// vanishes in one step, so a kill leaves none half. REQUIRES: keep >= 1.
+void prune(const std::string& folder, std::int64_t keep,
+           const FileObserver& observer = {});
+// Removes what saves and prunes that were killed have left. REQUIRES: no save
+// into this folder is under way.
+void remove_leftovers(const std::string& folder,
+                      const FileObserver& observer = {});
+// UsageError if the folder exists and holds anything that does not begin with a
+// dot: what it is, and how to go on.
+void require_fresh(const std::string& folder);
+
+}  // namespace quire::checkpoint
