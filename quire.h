@@ -1,10 +1,17 @@
 // What a first program includes.
 #pragma once
 
+#include "quire/autograd/gradient_check.h"
+#include "quire/autograd/operations.h"
+#include "quire/comm/run.h"
+#include "quire/core/allocator.h"
 #include "quire/core/batch.h"
 #include "quire/core/error.h"
 #include "quire/core/tensor.h"
-#include "quire/engine/options.h"
+#include "quire/core/thread_pool.h"
+#include "quire/data/loader.h"
+#include "quire/data/token_set.h"
+#include "quire/engine/engine.h"
 #include "quire/models/gpt2.h"
 #include "quire/models/mlp.h"
 #include "quire/nn/layers.h"

@@ -122,5 +122,11 @@ TEST(TensorOver, RefusesUnalignedAndMissingMemory) {
   EXPECT_EQ(tensor_over(nullptr, DType::kF32, {0}, nullptr).numel(), 0);
 }
 
+TEST(TensorOf, OwnsTheValuesAndWantsOneForEveryElement) {
+  const Tensor tensor = tensor_of(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(tensor.data<float>()[3], 4.0f);
+  EXPECT_THROW(tensor_of(std::vector<float>{1, 2, 3}, {2, 2}), UsageError);
+}
+
 }  // namespace
 }  // namespace quire
