@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "quire/core/bytes.h"
+#include "quire/core/hash.h"
+#include "quire/train/result.h"
+
+namespace quire::train {
+
+bool PlanReport::any_fits() const {
+  return std::ranges::any_of(plans, &Entry::fits);
+}
+
+std::string to_text(const TrainResult& r) {
+  std::string text = fmt::format(
+      "steps         {} (skipped: {}){}\n"
+      "loss          {:.6f}\n",
+      r.steps, r.skipped, r.stopped ? ", stopped by a signal" : "", r.loss);
+  if (r.validation) {
+    text += fmt::format("validation    {:.6f} over {} targets\n",
+                        r.validation->loss, r.validation->targets);
+  }
+  text += fmt::format(
+      "speed         {:.0f} tokens/s on {} ranks, stage {}, {} lanes per "
+      "wave\n"
+      "peak memory   predicted {}, measured {}\n",
+      r.tokens_per_s, r.ranks, r.stage, r.wave,
+      format_bytes(r.memory.predicted_peak_bytes),
+      format_bytes(r.memory.measured_peak_bytes));
+  text += fmt::format(
+      "wire          predicted {}, measured {}\n"
+      "collectives   predicted {}, measured {}\n"
+      "fingerprint   {}\n",
+      format_bytes(r.predicted.wire_bytes), format_bytes(r.measured.wire_bytes),
+      r.predicted.collectives, r.measured.collectives, to_hex(r.fingerprint));
+  return text;
+}
+
+std::string to_text(const EvaluateResult& result) {
+  return fmt::format("loss {:.6f} over {} targets\n", result.loss,
+                     result.targets);
+}
+
+std::string to_text(const PlanReport& report) {
+  std::string text;
+  for (const PlanReport::Entry& entry : report.plans) {
+    text += fmt::format(
+        "{} ranks, stage {}, {} lanes per rank and wave: {} at the peak of "
+        "the rank that needs most{}\n",
+        entry.ranks, entry.stage, entry.wave,
+        format_bytes(entry.memory.total_peak),
+        !report.budget_bytes ? ""
+        : entry.fits         ? ", fits"
+                             : ", does not fit");
+    text += entry.memory.table(report.budget_bytes);
+    text += fmt::format("a step: {} collectives, {} on the wire\n",
+                        entry.step.collectives,
+                        format_bytes(entry.step.wire_bytes));
+    text += entry.steps;
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace quire::train
