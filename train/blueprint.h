@@ -1,0 +1,32 @@
+// What a configuration names, built: the parts of a run that hold no values.
+// Private to this room.
+#pragma once
+
+#include <memory>
+
+#include "quire/engine/dry_run.h"
+#include "quire/nn/loss.h"
+#include "quire/nn/model.h"
+#include "quire/optim/optimizer.h"
+#include "quire/train/config.h"
+
+namespace quire::train {
+
+struct Blueprint {
+  explicit Blueprint(const RunConfig& given);
+  Blueprint(const Blueprint&) = delete;  // a dry run's setup points into it
+  Blueprint& operator=(const Blueprint&) = delete;
+
+  // Borrows from this.
+  engine::DryRunSetup dry_run_setup(int wave, int threads) const;
+  std::int64_t step_samples() const {
+    return config.batch.lanes * config.batch.lane_samples;
+  }
+
+  RunConfig config;
+  nn::Model model;
+  nn::CrossEntropy loss;
+  std::unique_ptr<optim::Optimizer> optimizer;
+};
+
+}  // namespace quire::train
