@@ -1,0 +1,336 @@
+#include "quire/train/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "quire/data/evaluation_windows.h"
+#include "quire/data/loader.h"
+#include "quire/engine/engine.h"
+#include "quire/train/blueprint.h"
+#include "quire/train/speed.h"
+#include "quire/train/start.h"
+#include "quire/train/state.h"
+#include "quire/train/stop_signal.h"
+#include "quire/train/together.h"
+#include "quire/train/token_source.h"
+#include "quire/train/validation.h"
+
+namespace quire::train {
+namespace {
+
+constexpr int kMostSkips = 10;  // in a row
+
+bool every(std::int64_t step, std::int64_t interval) {
+  return interval > 0 && step % interval == 0;
+}
+
+std::string reason_of(engine::StepResult::Skip skip) {
+  switch (skip) {
+    case engine::StepResult::Skip::kNone:
+      return "";
+    case engine::StepResult::Skip::kNoWeight:
+      return "no target of it counts";
+    case engine::StepResult::Skip::kNotFinite:
+      return "the loss or the gradient is not finite";
+  }
+  return "unknown";
+}
+
+// What a rank adds to the result.
+struct RankFigures {
+  std::int64_t peak_bytes;
+  comm::Traffic predicted, measured;
+};
+
+class Run {
+ public:
+  Run(const RunConfig& config, const TrainOptions& options,
+      comm::Communicator& communicator, Sink& sink);
+
+  bool finished() const { return stopped_ || step_ >= config().steps; }
+  void step();
+  TrainResult result();
+
+ private:
+  const RunConfig& config() const { return blueprint_.config; }
+  bool is_root() const { return communicator_.rank() == 0; }
+  bool is_last() const { return step_ >= config().steps; }
+  void tell(const Event& event) {
+    if (is_root()) sink_.write(event);
+  }
+  void warn(std::string text) {
+    tell(MessageEvent{MessageEvent::Level::kWarning, std::move(text)});
+  }
+  void locate(std::string_view phase) {
+    communicator_.locate({.step = step_, .phase = phase});
+  }
+
+  void announce();
+  void resume();
+  engine::StepResult timed_step();
+  void report(const engine::StepResult& result, double seconds);
+  void count_skip(const std::string& reason);
+  [[noreturn]] void diverge(const std::string& reason);
+  void evaluate_if_due();
+  void save_if_due();
+  RankState state() { return {&blueprint_.model, &engine_, &together_}; }
+  StateLabel label() const;
+  void add_figures(TrainResult& result);
+  void require_as_predicted(const std::vector<RankFigures>& figures,
+                            const TrainResult& result) const;
+
+  StopSignal stop_;
+  Blueprint blueprint_;
+  comm::Communicator& communicator_;
+  Sink& sink_;
+  Together together_;
+  TokenSource train_;
+  std::optional<data::EvaluationWindows> validation_;
+  Start start_;
+  Allocator allocator_;
+  ThreadPool pool_;
+  engine::Engine engine_;
+  data::Loader loader_;
+  Speed speed_;
+  std::int64_t step_ = 0;  // finished
+  std::int64_t first_step_ = 0;
+  std::int64_t skipped_ = 0;
+  int skips_in_a_row_ = 0;
+  bool stopped_ = false;
+  double loss_ = std::numeric_limits<double>::quiet_NaN();
+  std::optional<TrainResult::Validation> evaluated_;
+  std::optional<Saved> saved_;  // of this very step
+};
+
+std::optional<data::EvaluationWindows> open_validation(const RunConfig& config,
+                                                       Together& together) {
+  if (config.data.validation.empty()) return std::nullopt;
+  const auto source =
+      open_tokens(config.data.validation, config.gpt2.vocab, together);
+  return data::EvaluationWindows({.tokens = source.tokens,
+                                  .sequence = config.data.sequence,
+                                  .lane_samples = config.batch.lane_samples});
+}
+
+Run::Run(const RunConfig& given, const TrainOptions& options,
+         comm::Communicator& communicator, Sink& sink)
+    : blueprint_(given),
+      communicator_(communicator),
+      sink_(sink),
+      together_(communicator),
+      train_(open_tokens(config().data.train, config().gpt2.vocab, together_)),
+      validation_(open_validation(config(), together_)),
+      start_(settle(blueprint_, options, train_.content, together_)),
+      allocator_({.budget_bytes = config().budget_bytes,
+                  .owner = fmt::format("rank {}", communicator.rank())}),
+      pool_(start_.threads),
+      engine_({.model = &blueprint_.model,
+               .loss = &blueprint_.loss,
+               .optimizer = blueprint_.optimizer.get(),
+               .options = engine_options(config(), start_.wave),
+               .communicator = &communicator,
+               .allocator = &allocator_,
+               .pool = &pool_}),
+      loader_({.tokens = train_.tokens,
+               .sequence = config().data.sequence,
+               .lanes = config().batch.lanes,
+               .lane_samples = config().batch.lane_samples,
+               .seed = config().seed}),
+      speed_(blueprint_.step_samples() * config().data.sequence) {
+  if (is_root()) prepare_folder(config());
+  announce();
+  if (!start_.checkpoint.empty()) resume();
+}
+
+void Run::announce() {
+  const bool resumed = !start_.checkpoint.empty();
+  tell(RunEvent{.resolved_config = resolved_json(config()),
+                .ranks = communicator_.size(),
+                .threads = start_.threads,
+                .wave = start_.wave,
+                .steps = config().steps,
+                .predicted_peak_bytes = start_.predicted_peak_bytes,
+                .resumed_from = resumed ? std::optional(start_.progress.step)
+                                        : std::nullopt});
+  for (const std::string& warning : start_.warnings) warn(warning);
+}
+
+void Run::resume() {
+  step_ = first_step_ = start_.progress.step;
+  locate("load");
+  load_state(state(), start_.checkpoint);
+  engine_.set_updates(start_.progress.updates);
+  if (!is_last()) return;
+  tell(MessageEvent{
+      MessageEvent::Level::kInfo,
+      fmt::format("nothing to do: {} is of step {}, the run has {} steps",
+                  start_.checkpoint, step_, config().steps)});
+}
+
+void Run::step() {
+  saved_.reset();
+  const Stopwatch watch;
+  const engine::StepResult result = timed_step();
+  const double seconds = watch.seconds();
+  speed_.add(seconds);
+  loss_ = result.loss;
+  report(result, seconds);
+  count_skip(reason_of(result.skip));
+  stopped_ = together_.any(stop_.seen()) && !is_last();
+  evaluate_if_due();
+  save_if_due();
+}
+
+engine::StepResult Run::timed_step() {
+  locate("data");
+  const std::vector<Batch> batches = loader_.lanes(step_, engine_.lanes());
+  engine::StepResult result = engine_.step(step_, batches);
+  ++step_;
+  return result;
+}
+
+void Run::report(const engine::StepResult& result, double seconds) {
+  const std::string skipped = reason_of(result.skip);
+  tell(StepEvent{.step = step_,
+                 .loss = result.loss,
+                 .norm = result.gradient_norm,
+                 .lr = config().optimizer.lr * result.lr_factor,
+                 .seconds = seconds,
+                 .tokens_per_s = speed_.of(seconds),
+                 .skipped = skipped,
+                 .logged = every(step_, config().log_every) || is_last() ||
+                           !skipped.empty()});
+}
+
+void Run::count_skip(const std::string& reason) {
+  if (reason.empty()) {
+    skips_in_a_row_ = 0;
+    return;
+  }
+  ++skipped_;
+  if (++skips_in_a_row_ == kMostSkips) diverge(reason);
+}
+
+void Run::diverge(const std::string& reason) {
+  const std::string message = fmt::format(
+      "the run has diverged: steps {} to {} were skipped, the last because {}; "
+      "resume from an earlier checkpoint with a lower optimizer.lr",
+      step_ - kMostSkips + 1, step_, reason);
+  communicator_.abort({.rank = communicator_.rank(),
+                       .step = step_,
+                       .layer = "",
+                       .message = message,
+                       .exit_code = kDivergedExit});
+  throw Diverged(message);
+}
+
+void Run::evaluate_if_due() {
+  const bool due = is_last() || every(step_, config().evaluate_every);
+  if (!validation_ || !due || stopped_) return;
+  locate("evaluate");
+  const Stopwatch watch;
+  const EvaluateResult result = evaluate_over(engine_, *validation_);
+  evaluated_ = {.loss = result.loss, .targets = result.targets};
+  tell(EvaluationEvent{.step = step_,
+                       .loss = result.loss,
+                       .targets = result.targets,
+                       .seconds = watch.seconds()});
+}
+
+void Run::save_if_due() {
+  const bool due =
+      is_last() || stopped_ || every(step_, config().checkpoint_every);
+  if (config().checkpoint_every == 0) {
+    if (stopped_) warn("stopped without saving: checkpoint.every is 0");
+    return;
+  }
+  if (!due) return;
+  locate("save");
+  const Stopwatch watch;
+  saved_ =
+      save_state(state(), label(),
+                 {.folder = config().output, .keep = config().checkpoint_keep});
+  tell(SaveEvent{
+      .step = step_, .path = saved_->path, .seconds = watch.seconds()});
+}
+
+StateLabel Run::label() const {
+  return {.progress = {.step = step_,
+                       .updates = engine_.updates(),
+                       .position = step_ * blueprint_.step_samples(),
+                       .seed = config().seed},
+          .config = resolved_json(config()),
+          .kernels = 0,
+          .data = train_.content};
+}
+
+TrainResult Run::result() {
+  locate("end");
+  TrainResult result;
+  result.loss = loss_;
+  result.steps = step_;
+  result.skipped = skipped_;
+  result.tokens_per_s = speed_.steady();
+  result.ranks = communicator_.size();
+  result.stage = config().stage;
+  result.wave = start_.wave;
+  result.validation = evaluated_;
+  result.stopped = stopped_;
+  if (!start_.checkpoint.empty()) result.resumed_from = start_.progress.step;
+  result.fingerprint = saved_ ? saved_->fingerprint : fingerprint(state());
+  add_figures(result);
+  return result;
+}
+
+void Run::add_figures(TrainResult& result) {
+  const auto figures = together_.all(
+      RankFigures{.peak_bytes = allocator_.report().total_peak,
+                  .predicted = engine_.predicted_traffic(),
+                  .measured = communicator_.record().plan_traffic()});
+  result.memory.predicted_peak_bytes = start_.predicted_peak_bytes;
+  for (const RankFigures& rank : figures) {
+    result.memory.measured_peak_bytes =
+        std::max(result.memory.measured_peak_bytes, rank.peak_bytes);
+    result.predicted += rank.predicted;
+    result.measured += rank.measured;
+  }
+  require_as_predicted(figures, result);
+}
+
+// A start that did not do all that was predicted may need less memory.
+void Run::require_as_predicted(const std::vector<RankFigures>& figures,
+                               const TrainResult& result) const {
+  for (std::size_t rank = 0; rank < figures.size(); ++rank) {
+    const auto& [peak, predicted, measured] = figures[rank];
+    if (predicted == measured) continue;
+    throw SystemError(fmt::format(
+        "rank {} made {} collectives of {} bytes; its plans foretold {} of {} "
+        "bytes: this is a fault of the engine, please report it",
+        rank, measured.collectives, measured.wire_bytes, predicted.collectives,
+        predicted.wire_bytes));
+  }
+  const auto& memory = result.memory;
+  const bool whole =
+      step_ > first_step_ + skipped_ && (!validation_ || evaluated_);
+  if (memory.measured_peak_bytes == memory.predicted_peak_bytes) return;
+  if (!whole && memory.measured_peak_bytes < memory.predicted_peak_bytes)
+    return;
+  throw SystemError(fmt::format(
+      "the largest rank held {} bytes at its peak; its plan foretold {}: this "
+      "is a fault of the engine, please report it",
+      memory.measured_peak_bytes, memory.predicted_peak_bytes));
+}
+
+}  // namespace
+
+TrainResult train(const RunConfig& config, const TrainOptions& options,
+                  comm::Communicator& communicator, Sink& sink) {
+  Run run(config, options, communicator, sink);
+  while (!run.finished()) run.step();
+  return run.result();
+}
+
+}  // namespace quire::train
