@@ -292,5 +292,38 @@ TEST(Stopping, SavesAfterTheStepInProgressAndGoesOnWithTheSameBits) {
   EXPECT_EQ(resumed.result->fingerprint, whole.result->fingerprint);
 }
 
+int in_processes(const RunConfig& config, const HowToRun& how) {
+  RecordingSink sink;
+  sink.on_step = how.on_step;
+  const auto world = comm::run_processes(
+      how.ranks, {.timeout_s = 20}, [&](comm::Communicator& communicator) {
+        const TrainResult result =
+            train(config, {.resume = how.resume}, communicator, sink);
+        return result.stopped ? kStoppedExit : 0;
+      });
+  EXPECT_EQ(world.failure ? world.failure->message : "", "");
+  return world.exit_code;
+}
+
+TEST(Processes, EndWithTheBitsOfThreads) {
+  const TinyRuns tiny;
+  EXPECT_EQ(in_processes(tiny.config(), {.ranks = 3}), 0);
+  const auto threads =
+      run(tiny.config({"output=" + tiny.path("threads")}), {.ranks = 2});
+  EXPECT_EQ(checkpoint::fingerprint(tiny.path("run")),
+            threads.result->fingerprint);
+}
+
+// Rank 0 alone gets the signal.
+TEST(Processes, AllStopAfterTheStepInWhichOneIsAsked) {
+  const TinyRuns tiny;
+  const auto stop = [](const StepEvent& step) {
+    if (step.step == 2) std::raise(SIGTERM);
+  };
+  EXPECT_EQ(in_processes(tiny.config(), {.ranks = 3, .on_step = stop}),
+            kStoppedExit);
+  EXPECT_EQ(steps_in(tiny.path("run")), (std::vector<std::int64_t>{2}));
+}
+
 }  // namespace
 }  // namespace quire::train
