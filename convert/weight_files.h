@@ -1,0 +1,55 @@
+// The weights of a Hugging Face folder: model.safetensors, or the shards that
+// model.safetensors.index.json names. Private to this room.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quire/checkpoint/safetensors.h"
+
+namespace quire::convert {
+
+// Const calls from any number of threads. Move-only.
+class WeightFiles {
+ public:
+  struct Weight {
+    const checkpoint::SafetensorsFile* file;
+    const checkpoint::SafetensorsEntry* entry;
+  };
+
+  // Opens all files of the folder's model. UsageError naming file and tensor if
+  // the index names a file that is not there or lies elsewhere, a tensor that
+  // its file does not hold, or if a tensor is in two files or in none that the
+  // index says; and for a folder that holds pickles only.
+  explicit WeightFiles(const std::string& folder);
+
+  const std::map<std::string, Weight, std::less<>>& weights() const {
+    return weights_;
+  }
+  // What is odd and does no harm.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  void open_index(const std::string& folder, const std::string& path);
+  const checkpoint::SafetensorsFile& open(const std::string& folder,
+                                          const std::string& name);
+  void add_all(const checkpoint::SafetensorsFile& file);
+  void check_sizes(std::int64_t total, const std::string& path);
+
+  // By name; their addresses stay.
+  std::map<std::string, checkpoint::SafetensorsFile> files_;
+  std::map<std::string, Weight, std::less<>> weights_;
+  std::vector<std::string> warnings_;
+};
+
+// out[i] = element first + i of the weight, widened. UsageError unless its type
+// is F32, BF16 or F16 and the range lies in it.
+void read_floats(const WeightFiles::Weight& weight, std::int64_t first,
+                 std::span<float> out);
+
+}  // namespace quire::convert
