@@ -37,8 +37,8 @@ class ProcessRun {
     }
     while (children_.waiting()) wait_once();
     RunResult result = result_of(world_, codes_);
-    const bool interrupted = children_.passed_on() != 0;
-    if (interrupted && result.exit_code != 0) {
+    // Ranks that end well when they are asked to say so by their own code.
+    if (children_.passed_on() != 0 && result.failure) {
       result.exit_code = 128 + children_.passed_on();
     }
     return result;
