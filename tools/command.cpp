@@ -1,0 +1,19 @@
+#include "tools/command.h"
+
+namespace quire::tools {
+
+void add_json_flag(CLI::App& app) {
+  app.add_flag("--json")->description(
+      "the last line of stdout is the result as JSON");
+}
+
+bool wants_json(const CLI::App& app) { return app.count("--json") > 0; }
+
+void add_set_option(CLI::App& app, std::vector<std::string>& overrides) {
+  app.add_option("--set", overrides,
+                 "KEY=VALUE in place of the configuration's: zero.stage=2")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+}  // namespace quire::tools

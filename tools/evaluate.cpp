@@ -1,0 +1,51 @@
+#include "quire/train/evaluate.h"
+
+#include "tools/command.h"
+#include "tools/ranks.h"
+
+namespace quire::tools {
+namespace {
+
+struct Options {
+  train::EvaluateOptions evaluate;
+  RankFlags ranks;
+  double timeout_s = 60.0;
+};
+
+int run(const Options& options, const Output& output) {
+  const auto work = [&](comm::Communicator& communicator, int) {
+    const train::EvaluateResult result =
+        train::evaluate(options.evaluate, communicator);
+    return RankReport{{.json = to_json(result), .text = to_text(result)}};
+  };
+  return run_ranks(
+      {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},
+      output);
+}
+
+}  // namespace
+
+Command evaluate_command(CLI::App& root) {
+  CLI::App* app =
+      root.add_subcommand("evaluate", "the loss of a model over a whole text");
+  const auto options = std::make_shared<Options>();
+  app->add_option("model", options->evaluate.model,
+                  "a checkpoint, a run's folder (its newest step) or a Hugging "
+                  "Face folder")
+      ->required();
+  app->add_option("--data", options->evaluate.data, "the text's token file")
+      ->required();
+  app->add_option("--sequence", options->evaluate.sequence,
+                  "tokens of a window; by default what the model was trained "
+                  "with")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
+  app->add_option("--threads", options->evaluate.threads,
+                  "of a rank; 0: chosen")
+      ->check(CLI::Range(0, 1024));
+  add_rank_flags(*app, options->ranks);
+  add_json_flag(*app);
+  return {app,
+          [options](const Output& output) { return run(*options, output); }};
+}
+
+}  // namespace quire::tools

@@ -1,0 +1,56 @@
+#include "quire/train/generate.h"
+
+#include "tools/command.h"
+#include "tools/ranks.h"
+
+namespace quire::tools {
+namespace {
+
+struct Options {
+  train::GenerateOptions generate;
+  RankFlags ranks;
+  double timeout_s = 60.0;
+};
+
+int run(const Options& options, const Output& output) {
+  const auto work = [&](comm::Communicator& communicator, int) {
+    const train::GenerateResult result =
+        train::generate(options.generate, communicator);
+    return RankReport{{.json = to_json(result),
+                       .text = options.generate.prompt + result.text + "\n"}};
+  };
+  return run_ranks(
+      {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},
+      output);
+}
+
+void add_sampling_options(CLI::App& app, train::GenerateOptions& options) {
+  app.add_option("--tokens", options.tokens, "to write; 64 by default");
+  app.add_option("--temperature", options.temperature,
+                 "0 (the default): always the likeliest");
+  app.add_option("--top-k", options.top_k,
+                 "among the k likeliest; 0 (the default): among all");
+  app.add_option("--seed", options.seed, "of the choices; 1 by default");
+  app.add_option("--threads", options.threads, "of a rank; 0: chosen")
+      ->check(CLI::Range(0, 1024));
+}
+
+}  // namespace
+
+Command generate_command(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("generate", "text from a model");
+  const auto options = std::make_shared<Options>();
+  app->add_option("model", options->generate.model,
+                  "a checkpoint, a run's folder (its newest step) or a Hugging "
+                  "Face folder")
+      ->required();
+  app->add_option("--prompt", options->generate.prompt, "what it goes on from")
+      ->required();
+  add_sampling_options(*app, options->generate);
+  add_rank_flags(*app, options->ranks);
+  add_json_flag(*app);
+  return {app,
+          [options](const Output& output) { return run(*options, output); }};
+}
+
+}  // namespace quire::tools

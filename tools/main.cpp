@@ -1,0 +1,106 @@
+// The quire command: which subcommand was meant, and what its end is as an exit
+// code.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "quire/comm/failure.h"
+#include "quire/core/error.h"
+#include "quire/core/version.h"
+#include "tools/command.h"
+
+namespace quire::tools {
+namespace {
+
+constexpr int kUsageExit = 2, kSystemExit = 3;
+
+Output::Form form_of(bool json) {
+  return json ? Output::Form::kJson : Output::Form::kText;
+}
+
+// Before the command line is understood. What follows -- is another program's.
+bool asks_for_json(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    if (std::string_view(argv[i]) == "--json") return true;
+  }
+  return false;
+}
+
+int fail(const Output& output, const std::string& message, int exit_code) {
+  return output.failure({.message = message, .exit_code = exit_code});
+}
+
+// An error before any rank exists.
+int guarded(const Command& command, const Output& output) {
+  try {
+    return command.run(output);
+  } catch (const comm::PeerError& error) {
+    return output.failure(error.failure());
+  } catch (const UsageError& error) {
+    return fail(output, error.what(), kUsageExit);
+  } catch (const std::exception& error) {
+    return fail(output, error.what(), kSystemExit);
+  }
+}
+
+Result version_result() {
+  const BuildInfo info = build_info();
+  const nlohmann::ordered_json json = {
+      {"version", info.version},     {"commit", info.commit},
+      {"compiler", info.compiler},   {"type", info.type},
+      {"libraries", info.libraries}, {"compiled_for", info.compiled_for},
+      {"processor", info.processor}};
+  return {.json = json.dump(), .text = to_string(info)};
+}
+
+// Help goes to stdout and is no error.
+int end_of_parsing(const CLI::App& app, const CLI::ParseError& error,
+                   const Output& output) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  const auto chosen = app.get_subcommands();
+  const std::string of = chosen.empty() ? "" : " " + chosen[0]->get_name();
+  return fail(output, fmt::format("{}; see quire{} --help", error.what(), of),
+              kUsageExit);
+}
+
+std::vector<Command> add_commands(CLI::App& app) {
+  std::vector<Command> commands;
+  for (auto add :
+       {train_command, run_command, plan_command, evaluate_command,
+        generate_command, inspect_command, verify_command, tokenize_command}) {
+    commands.push_back(add(app));
+  }
+  return commands;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Sharded data-parallel training.", "quire");
+  const bool json = asks_for_json(argc, argv);
+  bool version = false;
+  app.add_flag("--version", version,
+               "version, commit, compiler, libraries and instruction set");
+  add_json_flag(app);
+  const std::vector<Command> commands = add_commands(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return end_of_parsing(app, error, Output(form_of(json)));
+  }
+  const Output output(form_of(json));
+  if (version) {
+    output.result(version_result());
+    return 0;
+  }
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return guarded(command, output);
+  }
+  return fail(output, "no subcommand is given; see quire --help", kUsageExit);
+}
+
+}  // namespace
+}  // namespace quire::tools
+
+int main(int argc, char** argv) { return quire::tools::run(argc, argv); }

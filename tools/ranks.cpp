@@ -1,0 +1,162 @@
+#include "tools/ranks.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "quire/comm/run.h"
+#include "quire/core/error.h"
+#include "quire/train/run.h"
+#include "tools/result_file.h"
+
+namespace quire::tools {
+namespace {
+
+constexpr int kMostRanks = 256;  // of one host
+constexpr int kUsageExit = 2, kSystemExit = 3;
+
+comm::Failure failure_at(const comm::Communicator& communicator,
+                         std::string message, int exit_code) {
+  const comm::Location place = communicator.location();
+  return {.rank = communicator.rank(),
+          .step = place.step,
+          .layer = std::string(place.layer.empty() ? place.phase : place.layer),
+          .message = std::move(message),
+          .exit_code = exit_code};
+}
+
+// A diverged run ends by an exit code that run_threads and run_processes do not
+// know.
+RankReport work_of(const RankJob& job, comm::Communicator& communicator,
+                   int local_ranks) {
+  try {
+    return job.work(communicator, local_ranks);
+  } catch (const train::Diverged& error) {
+    const comm::Failure failure =
+        failure_at(communicator, error.what(), train::kDivergedExit);
+    communicator.abort(failure);
+    throw comm::PeerError(failure);
+  }
+}
+
+int finish(const comm::RunResult& run, const Result& result,
+           const Output& output) {
+  if (run.failure) {
+    comm::Failure failure = *run.failure;
+    failure.exit_code = run.exit_code;
+    return output.failure(failure);
+  }
+  output.result(result);
+  return run.exit_code;
+}
+
+int run_as_processes(int ranks, const RankJob& job, const Output& output) {
+  const ResultFile file;
+  const auto main = [&](comm::Communicator& communicator) {
+    const RankReport report = work_of(job, communicator, ranks);
+    if (communicator.rank() == 0) file.write(report.result);
+    return report.exit_code;
+  };
+  const comm::RunResult run =
+      comm::run_processes(ranks, {.timeout_s = job.timeout_s}, main);
+  return finish(run, file.read(), output);
+}
+
+int run_as_threads(int ranks, const RankJob& job, const Output& output) {
+  Result result;
+  const auto main = [&](comm::Communicator& communicator) {
+    RankReport report = work_of(job, communicator, ranks);
+    if (communicator.rank() == 0) result = std::move(report.result);
+    return report.exit_code;
+  };
+  const comm::RunResult run =
+      comm::run_threads(ranks, {.timeout_s = job.timeout_s}, main);
+  const int exit_code = finish(run, result, output);
+  if (!run.failure) return exit_code;
+  // A rank that stalls is still a thread of this process and may use anything.
+  std::cout.flush();
+  std::_Exit(exit_code);
+}
+
+// The first failure is printed once: by the rank that failed, or by another if
+// it cannot any more.
+bool is_ours_to_print(const comm::Failure& failure, int rank) {
+  return rank == failure.rank || rank == (failure.rank == 0 ? 1 : 0);
+}
+
+int fail_in_world(comm::Communicator& communicator,
+                  const comm::Failure& failure, const Output& output) {
+  communicator.abort(failure);
+  return output.failure(failure);
+}
+
+// This process is one rank.
+int run_in_world(const comm::Launch& launch, const RankJob& job,
+                 const Output& output) {
+  const auto communicator = comm::join(launch, {.timeout_s = job.timeout_s});
+  try {
+    const RankReport report = work_of(job, *communicator, launch.local_size);
+    if (launch.rank == 0) output.result(report.result);
+    return report.exit_code;
+  } catch (const comm::PeerError& error) {
+    const comm::Failure& failure = error.failure();
+    return is_ours_to_print(failure, launch.rank) ? output.failure(failure)
+                                                  : failure.exit_code;
+  } catch (const UsageError& error) {
+    return fail_in_world(*communicator,
+                         failure_at(*communicator, error.what(), kUsageExit),
+                         output);
+  } catch (const std::exception& error) {
+    return fail_in_world(*communicator,
+                         failure_at(*communicator, error.what(), kSystemExit),
+                         output);
+  }
+}
+
+void require_world(const comm::Launch& launch, const RankFlags& flags) {
+  if (flags.ranks && *flags.ranks != launch.size) {
+    throw UsageError(fmt::format(
+        "-n is {}, but this process is rank {} of a launcher's world of {}; "
+        "expected the same number: leave -n out",
+        *flags.ranks, launch.rank, launch.size));
+  }
+  if (flags.kind && *flags.kind != "processes") {
+    throw UsageError(fmt::format(
+        "--ranks is {}, but this process is rank {} of a launcher's world; "
+        "expected processes: leave --ranks out",
+        *flags.kind, launch.rank));
+  }
+}
+
+}  // namespace
+
+void add_rank_flags(CLI::App& app, RankFlags& flags) {
+  app.add_option("-n", flags.ranks, "ranks to start here; 1 by default")
+      ->check(CLI::Range(1, kMostRanks));
+  app.add_option("--ranks", flags.kind,
+                 "processes (the default) or threads of one process")
+      ->check(CLI::IsMember({"processes", "threads"}));
+  const char* group = "In a launcher's world, if its environment does not say";
+  app.add_option("--rank", flags.launch.rank, "which one this process is")
+      ->group(group);
+  app.add_option("--world-size", flags.launch.size, "number of ranks")
+      ->group(group);
+  app.add_option("--run-id", flags.launch.run_id,
+                 "a name that the ranks of this start share")
+      ->group(group);
+}
+
+int run_ranks(const RankJob& job, const Output& output) {
+  const comm::Launch launch =
+      comm::detect_launch(comm::process_environment(), job.flags.launch);
+  if (launch.by != comm::Launch::By::kNone) {
+    require_world(launch, job.flags);
+    return run_in_world(launch, job, output);
+  }
+  const int ranks = job.flags.ranks.value_or(1);
+  return job.flags.kind == "threads" ? run_as_threads(ranks, job, output)
+                                     : run_as_processes(ranks, job, output);
+}
+
+}  // namespace quire::tools

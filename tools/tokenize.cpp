@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "quire/core/error.h"
+#include "quire/data/token_writer.h"
+#include "quire/data/tokenizer.h"
+#include "tools/command.h"
+#include "tools/progress.h"
+
+namespace quire::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Every tokenizer so far maps each byte by itself, so text may be cut anywhere.
+constexpr std::int64_t kBlockBytes = 1 << 20;
+
+struct Options {
+  std::vector<std::string> files;
+  std::string tokenizer;
+  std::string out;
+  double validation = 0.0;
+};
+
+class TextFile {
+ public:
+  explicit TextFile(const std::string& path)
+      : path_(path), stream_(path, std::ios::binary) {
+    std::error_code error;
+    bytes_ = static_cast<std::int64_t>(fs::file_size(path, error));
+    if (error || !stream_) {
+      throw UsageError(fmt::format("{} cannot be read{}{}; expected a text",
+                                   path, error ? ": " : "",
+                                   error ? error.message() : ""));
+    }
+  }
+
+  std::int64_t bytes() const { return bytes_; }
+  // Empty at the end.
+  std::string next() {
+    std::string block(kBlockBytes, '\0');
+    stream_.read(block.data(), kBlockBytes);
+    if (stream_.bad())
+      throw SystemError(fmt::format("{} cannot be read", path_));
+    block.resize(static_cast<std::size_t>(stream_.gcount()));
+    return block;
+  }
+
+ private:
+  std::string path_;
+  std::ifstream stream_;
+  std::int64_t bytes_ = 0;
+};
+
+std::int64_t bytes_of(const std::vector<std::string>& files) {
+  std::int64_t bytes = 0;
+  for (const std::string& file : files) bytes += TextFile(file).bytes();
+  return bytes;
+}
+
+// Calls `take` with the tokens of every block.
+template <class Take>
+void each_block(const Options& options, const data::Tokenizer& tokenizer,
+                Progress& progress, const Take& take) {
+  std::int64_t done = 0;
+  for (const std::string& path : options.files) {
+    TextFile file(path);
+    for (std::string text = file.next(); !text.empty(); text = file.next()) {
+      take(std::span<const std::int32_t>(tokenizer.encode(text)));
+      progress.show(done += static_cast<std::int64_t>(text.size()));
+    }
+  }
+}
+
+std::int64_t count_tokens(const Options& options,
+                          const data::Tokenizer& tokenizer) {
+  Progress progress("counting", bytes_of(options.files));
+  std::int64_t tokens = 0;
+  each_block(options, tokenizer, progress, [&](auto ids) {
+    tokens += static_cast<std::int64_t>(ids.size());
+  });
+  return tokens;
+}
+
+// How many of the tokens are held out: the last ones.
+std::int64_t held_out(const Options& options, std::int64_t tokens) {
+  const std::int64_t held =
+      std::llround(static_cast<double>(tokens) * options.validation);
+  if (tokens > 0 && held < tokens && (held > 0 || options.validation == 0))
+    return held;
+  throw UsageError(fmt::format(
+      "the files hold {} tokens, of which --validation {} holds out {}; "
+      "expected some in each part",
+      tokens, options.validation, held));
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error && fs::is_directory(path, error)) return;
+  throw UsageError(fmt::format(
+      "the folder {} cannot be made: {}; give another one as --out", path,
+      error ? error.message() : "a file of that name exists"));
+}
+
+struct Written {
+  std::vector<std::string> files;
+  std::int64_t tokens = 0;
+};
+
+Written finish(data::TokenWriter& writer) {
+  return {.files = writer.finish(), .tokens = writer.tokens()};
+}
+
+struct Parts {
+  Written train;
+  std::optional<Written> validation;
+};
+
+// Nothing stands under a final name before all has been written.
+Parts write_parts(const Options& options, const data::Tokenizer& tokenizer,
+                  std::int64_t train_tokens) {
+  const auto writer_of = [&](const char* name) {
+    return data::TokenWriter({.path = (fs::path(options.out) / name).string(),
+                              .vocabulary = tokenizer.vocabulary()});
+  };
+  data::TokenWriter train = writer_of("train.bin");
+  data::TokenWriter validation = writer_of("validation.bin");
+  Progress progress("writing", bytes_of(options.files));
+  each_block(options, tokenizer, progress, [&](auto ids) {
+    const std::int64_t left = train_tokens - train.tokens();
+    const auto count = std::min<std::size_t>(
+        ids.size(), static_cast<std::size_t>(std::max<std::int64_t>(left, 0)));
+    train.write(ids.first(count));
+    validation.write(ids.subspan(count));
+  });
+  Parts parts;
+  if (validation.tokens() > 0) parts.validation = finish(validation);
+  parts.train = finish(train);
+  return parts;
+}
+
+Json json_of(const Written& written) {
+  return {{"tokens", written.tokens}, {"files", written.files}};
+}
+
+Result result_of(const Parts& parts, const data::Tokenizer& tokenizer) {
+  Json json = {{"tokenizer", tokenizer.name()},
+               {"vocabulary", tokenizer.vocabulary()},
+               {"train", json_of(parts.train)}};
+  std::string text = fmt::format("{} tokens in {}\n", parts.train.tokens,
+                                 parts.train.files.front());
+  if (parts.validation) {
+    json["validation"] = json_of(*parts.validation);
+    text += fmt::format("{} tokens in {}\n", parts.validation->tokens,
+                        parts.validation->files.front());
+  }
+  return {.json = json.dump(-1, ' ', false, Json::error_handler_t::replace),
+          .text = text};
+}
+
+int run(const Options& options, const Output& output) {
+  const auto tokenizer = data::make_tokenizer(options.tokenizer);
+  const std::int64_t tokens = count_tokens(options, *tokenizer);
+  const std::int64_t held = held_out(options, tokens);
+  make_folder(options.out);
+  output.result(
+      result_of(write_parts(options, *tokenizer, tokens - held), *tokenizer));
+  return 0;
+}
+
+}  // namespace
+
+Command tokenize_command(CLI::App& root) {
+  CLI::App* app =
+      root.add_subcommand("tokenize", "texts to token files for training");
+  const auto options = std::make_shared<Options>();
+  app->add_option("files", options->files, "texts, one after the other")
+      ->required();
+  app->add_option("--tokenizer", options->tokenizer, "bytes")->required();
+  app->add_option("--out", options->out,
+                  "the folder for train.bin and validation.bin, which must not "
+                  "exist there")
+      ->required();
+  app->add_option("--validation", options->validation,
+                  "the part of the tokens, the last ones, that is held out in "
+                  "validation.bin: 0.1; 0 (the default): none")
+      ->check(CLI::Range(0.0, 1.0));
+  add_json_flag(*app);
+  return {app,
+          [options](const Output& output) { return run(*options, output); }};
+}
+
+}  // namespace quire::tools
