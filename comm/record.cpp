@@ -43,11 +43,11 @@ struct Record::State {
   std::vector<RecordEntry> ring;  // entry t at t % ring.size()
   std::uint64_t tickets = 0;
   std::array<Traffic, kPurposes> traffic{};
-  std::set<std::string, std::less<>> channels;  // outlive their communicators
+  std::set<std::string, std::less<>> names;  // outlive plans and communicators
 
-  std::string_view kept_channel(std::string_view name) {
-    const auto found = channels.find(name);
-    return found != channels.end() ? *found : *channels.emplace(name).first;
+  std::string_view kept(std::string_view name) {
+    const auto found = names.find(name);
+    return found != names.end() ? *found : *names.emplace(name).first;
   }
   // Null if the ticket's entry has been overwritten.
   RecordEntry* entry(std::uint64_t ticket) {
@@ -66,7 +66,8 @@ std::uint64_t Record::queued(RecordEntry entry) {
   entry.queued_ns = now_ns();
   entry.started_ns = entry.finished_ns = 0;
   const std::lock_guard lock(state_->mutex);
-  entry.channel = state_->kept_channel(entry.channel);
+  entry.channel = state_->kept(entry.channel);
+  entry.unit = state_->kept(entry.unit);
   const std::uint64_t ticket = state_->tickets++;
   state_->ring[ticket % state_->ring.size()] = entry;
   state_->traffic[static_cast<std::size_t>(entry.purpose)] +=

@@ -38,9 +38,8 @@ struct Traffic {
 struct RecordEntry {
   std::uint64_t sequence;  // within its communicator
   Purpose purpose;
-  std::string_view
-      unit;  // of the plan, which outlives the record; or a literal
-  std::string_view channel;  // copied by the record
+  std::string_view unit;  // copied by the record, as is the channel
+  std::string_view channel;
   std::int64_t wire_bytes;
   std::int64_t queued_ns, started_ns, finished_ns;  // steady clock; 0: not yet
 };

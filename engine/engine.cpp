@@ -106,7 +106,11 @@ Engine::State::State(Setup given)
       structure(*setup.model, setup.communicator->size()),
       plan(training_plan(structure, shape(setup.options.lanes))),
       compute(Stream::Kind::kInline, "compute", *setup.pool, *setup.allocator),
-      gatherer(agreed(plan, structure, *setup.communicator, compute)
+      gatherer(agreed({.plan = &plan,
+                       .structure = &structure,
+                       .model = setup.model,
+                       .optimizer = setup.optimizer},
+                      *setup.communicator, compute)
                    .split("gather")),
       reducer(setup.communicator->split("reduce")),
       weights(*setup.communicator, kWeightsSliceBytes),

@@ -11,16 +11,15 @@
 
 namespace quire::engine {
 
-// Used by one thread. Two exchanges that follow one another on the same memory
-// need an exchange on other memory between them, so that nobody writes what a
-// slow peer still reads: a step alternates weights and commit.
+// Used by one thread. Takes two rows in turn: who has passed an exchange knows
+// that all have read the one before, so nobody writes what a slow peer reads.
 class Exchange {
  public:
   // Collective, blocking.
   Exchange(comm::Communicator& communicator, std::int64_t slice_bytes)
       : communicator_(&communicator),
         slice_bytes_(slice_bytes),
-        row_(communicator.allocate(slice_bytes * communicator.size())) {}
+        rows_(communicator.allocate(2 * slice_bytes * communicator.size())) {}
 
   // Every rank's value, by rank; on the meta device this rank's alone. The
   // call's stream is inline.
@@ -29,10 +28,14 @@ class Exchange {
     static_assert(std::is_trivially_copyable_v<T>);
     if (static_cast<std::int64_t>(sizeof(T)) > slice_bytes_)
       throw UsageError("an exchange's value exceeds its slice");
-    if (!row_.is_meta())
+    const Tensor row = next_row();
+    const auto slice = [&](int rank) {
+      return row.raw() + rank * slice_bytes_;
+    };
+    if (!row.is_meta())
       std::memcpy(slice(communicator_->rank()), &mine, sizeof(T));
-    communicator_->all_gather(row_, call);
-    if (row_.is_meta()) return {mine};
+    communicator_->all_gather(row, call);
+    if (row.is_meta()) return {mine};
     std::vector<T> values(static_cast<std::size_t>(communicator_->size()),
                           mine);
     for (int rank = 0; rank < communicator_->size(); ++rank) {
@@ -43,11 +46,15 @@ class Exchange {
   }
 
  private:
-  std::byte* slice(int rank) const { return row_.raw() + rank * slice_bytes_; }
+  Tensor next_row() {
+    const std::int64_t bytes = slice_bytes_ * communicator_->size();
+    return rows_.range(bytes * (exchanges_++ % 2), bytes);
+  }
 
   comm::Communicator* communicator_;
   std::int64_t slice_bytes_;
-  Tensor row_;
+  Tensor rows_;
+  std::int64_t exchanges_ = 0;
 };
 
 }  // namespace quire::engine

@@ -43,6 +43,7 @@ Tensor find(const std::vector<NamedTensor>& tensors, const std::string& name) {
 }  // namespace
 
 void SegmentRunner::begin(const Lane& lane) {
+  finish(lane.lane);  // a run that threw may have left it
   State& state = states_.emplace_back();
   state.lane = lane;
   state.flow = lane.batch->inputs;
