@@ -1,31 +1,115 @@
+// Everything that only moves work around gives the bits of one rank at stage 0.
 #include <gtest/gtest.h>
 
-#include "tests/support/training.h"
+#include <map>
+
+#include "tests/support/matrix.h"
 
 namespace quire {
 namespace {
 
-using engine::Recompute;
-using engine::Stage;
+using test::Outcome;
+using test::Training;
 
-TEST(Bits, AreThoseOfOneRankOnAnyNumberOfRanksAtAnyStage) {
-  test::Training t{.options = test::small_options(6)};
-  const test::Outcome one = test::train(t);
-  for (int ranks : {1, 2, 3, 5}) {
-    for (Stage stage : {Stage::kNone, Stage::kOptimizer, Stage::kGradients,
-                        Stage::kParameters}) {
-      t.ranks = ranks;
-      t.options.stage = stage;
-      const test::Outcome other = test::train(t);
-      EXPECT_EQ(other.state, one.state)
-          << ranks << " ranks, stage " << static_cast<int>(stage);
-      EXPECT_EQ(other.losses, one.losses);
-      EXPECT_EQ(other.norms, one.norms);
-      EXPECT_EQ(other.measured, other.predicted);
-      EXPECT_EQ(other.peak_bytes, other.predicted_peak_bytes)
-          << ranks << " ranks, stage " << static_cast<int>(stage);
+Training alone(const Training& t) {
+  Training one = t;
+  one.ranks = one.threads = 1;
+  one.processes = false;
+  one.options.stage = engine::Stage::kNone;
+  one.options.wave = 1;
+  one.options.prefetch = 0;
+  one.options.precision.recompute = engine::Recompute::kNone;
+  return one;
+}
+
+// Trained once for every choice of types.
+const Outcome& reference(const Training& t) {
+  static std::map<std::pair<DType, DType>, Outcome> outcomes;
+  const engine::Precision& precision = t.options.precision;
+  const auto key = std::pair(precision.compute, precision.wire);
+  if (!outcomes.contains(key)) outcomes.emplace(key, test::train(alone(t)));
+  return outcomes.at(key);
+}
+
+void expect_reference_bits(const Training& t) {
+  const Outcome got = test::train(t);
+  EXPECT_EQ(got.state, reference(t).state);
+  EXPECT_EQ(got.losses, reference(t).losses);
+  EXPECT_EQ(got.norms, reference(t).norms);
+}
+
+class Bits : public ::testing::TestWithParam<Training> {};
+
+TEST_P(Bits, AreThoseOfOneRank) { expect_reference_bits(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Pairwise, Bits,
+                         ::testing::ValuesIn(test::selected_trainings()),
+                         [](const auto& info) {
+                           return test::name_of(info.param);
+                         });
+
+TEST(BitsOf, EveryRanksAndStageAreThoseOfOneRank) {
+  Training t = test::reference_training();
+  for (t.ranks = 1; t.ranks <= 5; ++t.ranks) {
+    for (int stage = 0; stage <= 3; ++stage) {
+      t.options.stage = static_cast<engine::Stage>(stage);
+      SCOPED_TRACE(test::name_of(t));
+      expect_reference_bits(t);
     }
   }
+}
+
+TEST(BitsOf, MoreRanksThanLanesAreThoseOfOneRank) {
+  Training t = test::reference_training();
+  t.options.lanes = 2;
+  const Outcome one = test::train(alone(t));
+  t.ranks = 4;
+  for (int stage = 0; stage <= 3; ++stage) {
+    t.options.stage = static_cast<engine::Stage>(stage);
+    EXPECT_EQ(test::train(t).state, one.state) << "stage " << stage;
+  }
+}
+
+TEST(BitsOf, APoisonedHeapAreThoseOfACleanOne) {
+  Training t = test::reference_training();
+  t.poison = true;
+  t.ranks = 3;
+  t.options.wave = 1;
+  for (const bool mapped : {true, false}) {
+    t.mapped = mapped;
+    for (int stage = 0; stage <= 3; ++stage) {
+      t.options.stage = static_cast<engine::Stage>(stage);
+      SCOPED_TRACE(test::name_of(t));
+      expect_reference_bits(t);
+    }
+  }
+}
+
+TEST(BitsOf, LateCollectivesAreThoseOfPromptOnes) {
+  Training t = test::reference_training();
+  t.poison = true;
+  t.options.wave = 1;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    t.delays = seed;
+    t.ranks = 2 + static_cast<int>(seed % 3);
+    t.mapped = seed % 2 == 0;
+    t.options.stage = static_cast<engine::Stage>(seed % 4);
+    t.options.prefetch = static_cast<int>(seed % 3);
+    SCOPED_TRACE(test::name_of(t));
+    expect_reference_bits(t);
+  }
+}
+
+TEST(BitsOf, AnotherSeedDiffer) {
+  Training t = test::reference_training();
+  const Outcome first = test::train(t);
+  ++t.options.seed;
+  EXPECT_NE(test::train(t).state, first.state);
+}
+
+TEST(BitsOf, RoundingTheWireDiffer) {
+  EXPECT_NE(reference(test::reference_training(test::Types::kBf16Wire)).state,
+            reference(test::reference_training()).state);
 }
 
 }  // namespace

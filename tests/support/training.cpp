@@ -11,6 +11,7 @@
 #include "quire/core/philox.h"
 #include "quire/engine/dry_run.h"
 #include "quire/optim/optimizer.h"
+#include "tests/support/delays.h"
 
 namespace quire::test {
 namespace {
@@ -54,7 +55,10 @@ std::string as_text(const RankReport& report) {
   return {reinterpret_cast<const char*>(&report), sizeof(report)};
 }
 
-RankReport train_rank(const Training& t, comm::Communicator& communicator) {
+RankReport train_rank(const Training& t, comm::Communicator& given) {
+  std::optional<DelayingCommunicator> late;
+  if (t.delays) late.emplace(given, *t.delays);
+  comm::Communicator& communicator = late ? *late : given;
   const nn::Model model = models::gpt2(t.model);
   const nn::CrossEntropy loss;
   const auto optimizer = optim::adamw({.beta1 = 0.9, .beta2 = 0.95});
@@ -86,25 +90,27 @@ RankReport train_rank(const Training& t, comm::Communicator& communicator) {
 
 void add(const RankReport& rank, Outcome& outcome) {
   outcome.state += rank.state;
-  outcome.peak_bytes = std::max(outcome.peak_bytes, rank.peak);
+  outcome.peaks.push_back(rank.peak);
   outcome.measured += rank.measured;
   outcome.predicted += rank.predicted;
 }
 
-// By the dry run: of the rank that needs most.
-std::int64_t predicted_peak(const Training& t) {
+std::vector<std::int64_t> predicted_peaks(const Training& t) {
   const nn::Model model = models::gpt2(t.model);
   const nn::CrossEntropy loss;
   const auto optimizer = optim::adamw({});
-  const engine::DryRun run =
-      engine::largest_dry_run({.model = &model,
-                               .loss = &loss,
-                               .optimizer = optimizer.get(),
-                               .options = t.options,
-                               .threads = t.threads,
-                               .lane = lane_batch(t, 0, 0)},
-                              t.ranks);
-  return run.memory.total_peak;
+  std::vector<std::int64_t> peaks;
+  for (int rank = 0; rank < t.ranks; ++rank) {
+    const engine::DryRun run = engine::dry_run({.model = &model,
+                                                .loss = &loss,
+                                                .optimizer = optimizer.get(),
+                                                .options = t.options,
+                                                .threads = t.threads,
+                                                .lane = lane_batch(t, 0, 0)},
+                                               t.ranks, rank);
+    peaks.push_back(run.memory.total_peak);
+  }
+  return peaks;
 }
 
 }  // namespace
@@ -169,7 +175,7 @@ Outcome train(const Training& training) {
     outcome.norms.assign(report.norms, report.norms + training.steps);
   }
   close(pipe_ends[0]);
-  outcome.predicted_peak_bytes = predicted_peak(training);
+  outcome.predicted_peaks = predicted_peaks(training);
   return outcome;
 }
 

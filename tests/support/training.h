@@ -31,7 +31,8 @@ struct Training {
   int threads = 1;
   bool processes = false;
   bool mapped = true;
-  bool poison = false;
+  bool poison = false;                       // freed and new memory is NaN
+  std::optional<std::uint64_t> delays = {};  // seed of late collectives
 };
 
 // What rank 0 saw, with totals over all ranks.
@@ -40,9 +41,9 @@ struct Outcome {
       0;  // hash of every element of every kind, the same however it is sharded
   std::vector<double> losses;
   std::vector<double> norms;
-  std::int64_t peak_bytes = 0;            // largest over ranks, measured
-  std::int64_t predicted_peak_bytes = 0;  // by the dry run
-  comm::Traffic measured, predicted;      // sums over ranks
+  std::vector<std::int64_t> peaks;            // of every rank, measured
+  std::vector<std::int64_t> predicted_peaks;  // by the dry run
+  comm::Traffic measured, predicted;          // sums over ranks
 };
 
 // The options of the tests: clipping on, weight decay, odd sizes.
