@@ -13,6 +13,7 @@ struct Rank {
 };
 
 // Every rank writes what it answers for; together that is the whole state.
-// Collective.
+// Collective. `quire inspect` and `quire verify` read it; what else the command
+// does with a checkpoint needs a run's configuration in it (SaveRequest).
 void save(const std::string& folder, const quire::checkpoint::Progress& done,
           const Rank& rank);
