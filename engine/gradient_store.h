@@ -1,10 +1,10 @@
 // The gradients of one step: a row for every lane and use while its backward
 // runs, nodes of the lane tree, and in the end this rank's sum.
 //
-//   for each lane:  begin_lane  gradient...  end_lane      (the leaf is rounded
-//   to the wire type and merged) reduce  retire (nodes go to their owners, who
-//   add them) sum                                                    (after the
-//   last reduce of the last use)
+//   for each lane:  begin_lane  gradient...  end_lane   (the leaf is rounded to
+//                                                the wire type and merged)
+//   reduce  retire                  (nodes go to their owners, who add them)
+//   sum                                 (after the last reduce of the last use)
 //
 // Used by the rank's thread; arithmetic of reduce runs on the call's stream.
 #pragma once

@@ -2,13 +2,14 @@
 // hashed, compared between ranks, proved (proof.h) and then executed as it
 // stands; nothing decides the order of work but the plan.
 //
-//   forward   for segment i in order:   [gather i+1]  run i for each lane
-//   release i            (stage 3) turn      last segment: forward, loss,
-//   backward, lane by lane          [reduce] backward  for segment i reversed:
-//   [gather i-1]  (recompute i) run i for each lane  release i  [reduce i]
+//   forward   for segment i in order:  [gather i+1]  run i for each lane
+//                                      release i
+//   turn      last segment: forward, loss, backward, lane by lane  [reduce]
+//   backward  for segment i reversed:  [gather i-1]  (recompute i)  run i for
+//                                      each lane  release i  [reduce i]
 //   commit    norm and finite flags exchanged
 //   update    optimizer on own tiles, which writes master and published slice
-//   in one pass
+//             in one pass
 #pragma once
 
 #include <cstdint>

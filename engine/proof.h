@@ -15,8 +15,7 @@
 //   bytes       of every collective, counted anew from lanes and rows
 // and of all ranks' plans
 //   order       all ranks launch the same collectives in one order, so that
-//   each
-//               can complete
+//               each can complete
 //   lanes       every lane is run by one rank, and arrives at the owners from
 //               left to right
 #pragma once

@@ -2,8 +2,8 @@
 // that flow forward, the tapes that wait for their backward, the gradients that
 // flow back.
 //
-//   for each wave:  begin  forward(0..)  turn  backward(..0)      every lane of
-//   the wave at each segment
+//   for each wave:  begin  forward(0..)  turn  backward(..0)
+// with every lane of the wave at each segment.
 #pragma once
 
 #include <cstdint>

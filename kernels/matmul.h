@@ -15,10 +15,13 @@ namespace quire::kernels {
 // c[M, N] = op(a)[M, K] op(b)[K, N] (+ bias) (+ c), sums in fp32, rounded once
 // to c's type. a, b: fp32 or bf16, of one type. c: fp32 or bf16. All three of
 // rank 2, c overlaps neither.
-//   forward   y[M, N]  = x[M, K] w[N, K]^T + bias   {.a = x, .b = w, .c = y,
-//   .bias = bias, .transpose_b = true} input    dx[M, K]  = dy[M, N] w[N, K]
-//   {.a = dy, .b = w, .c = dx} weight   dw[N, K] += dy[M, N]^T x[M, K] {.a =
-//   dy, .b = x, .c = dw, .transpose_a = true, .accumulate = true}
+//   forward   y[M, N]   = x[M, K] w[N, K]^T + bias
+//             {.a = x, .b = w, .c = y, .bias = bias, .transpose_b = true}
+//   input     dx[M, K]  = dy[M, N] w[N, K]
+//             {.a = dy, .b = w, .c = dx}
+//   weight    dw[N, K] += dy[M, N]^T x[M, K]
+//             {.a = dy, .b = x, .c = dw, .transpose_a = true,
+//              .accumulate = true}
 struct Matmul {
   Tensor a;          // [M, K], or [K, M] if transpose_a
   Tensor b;          // [K, N], or [N, K] if transpose_b

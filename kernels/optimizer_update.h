@@ -9,10 +9,12 @@
 namespace quire::kernels {
 
 // Adam (Kingma, Ba, 2015), or AdamW (Loshchilov, Hutter, 2019) if decoupled:
-//   g = grad * grad_scale (+ decay * master unless decoupled);  master *= 1 -
-//   lr * decay if decoupled m = m + (g - m) (1 - beta1);  v = beta2 v + (1 -
-//   beta2) g^2 master -= lr / correction1 * m / (sqrt(v) / sqrt(correction2) +
-//   eps),  correction_i = 1 - beta_i^t
+//   g = grad * grad_scale (+ decay * master unless decoupled)
+//   master *= 1 - lr * decay                            if decoupled
+//   m = m + (g - m) (1 - beta1)
+//   v = beta2 v + (1 - beta2) g^2
+//   master -= lr / correction1 * m / (sqrt(v) / sqrt(correction2) + eps)
+// with correction_i = 1 - beta_i^t.
 struct AdamUpdate {
   Tensor grad;    // [n] fp32
   Tensor master;  // [n] fp32
@@ -28,9 +30,9 @@ void adam_update(const AdamUpdate& args, Stream& stream);
 
 // Stochastic gradient descent with momentum (Polyak, 1964) or Nesterov's
 // (Sutskever et al., 2013):
-//   g = grad * grad_scale + decay * master;  velocity = momentum velocity + g
-//   (the first step: velocity = g) master -= lr * (nesterov ? g + momentum
-//   velocity : velocity)
+//   g = grad * grad_scale + decay * master
+//   velocity = momentum velocity + g              (the first step: g)
+//   master -= lr * (nesterov ? g + momentum velocity : velocity)
 struct SgdUpdate {
   Tensor grad, master;
   Tensor velocity;  // undefined iff momentum == 0; then master -= lr * g
