@@ -43,26 +43,26 @@ std::string read_head(const File& file) {
   return head;
 }
 
-SafetensorsEntry read_entry(const std::string& name, const Json& json) {
-  SafetensorsEntry entry{.name = name,
-                         .dtype = json.at("dtype").string(),
-                         .type = {},
-                         .shape = {},
-                         .numel = 0,
-                         .begin = 0,
-                         .end = 0};
-  const SafetensorsType* type = find_type(entry.dtype);
-  if (type == nullptr)
-    json.at("dtype").refuse("a type that safetensors files know, as F32");
-  entry.type = type->type;
-  for (const Json& dim : json.at("shape").items())
-    entry.shape.push_back(dim.integer());
+void read_offsets(const Json& json, SafetensorsEntry& entry) {
   const auto offsets = json.at("data_offsets").items();
   if (offsets.size() != 2)
     throw UsageError(fmt::format("{}: got {} data_offsets; expected 2",
                                  json.where(), offsets.size()));
   entry.begin = offsets[0].integer();
   entry.end = offsets[1].integer(entry.begin);
+}
+
+SafetensorsEntry read_entry(const std::string& name, const Json& json) {
+  SafetensorsEntry entry{};
+  entry.name = name;
+  entry.dtype = json.at("dtype").string();
+  const SafetensorsType* type = find_type(entry.dtype);
+  if (type == nullptr)
+    json.at("dtype").refuse("a type that safetensors files know, as F32");
+  entry.type = type->type;
+  for (const Json& dim : json.at("shape").items())
+    entry.shape.push_back(dim.integer());
+  read_offsets(json, entry);
   const auto extent = extent_of(*type, entry.shape);
   if (!extent || extent->bytes != entry.end - entry.begin)
     throw UsageError(fmt::format(
