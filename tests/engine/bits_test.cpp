@@ -3,7 +3,10 @@
 
 #include <map>
 
+#include "quire/nn/loss.h"
+#include "quire/optim/optimizer.h"
 #include "tests/support/matrix.h"
+#include "tests/support/rig.h"
 
 namespace quire {
 namespace {
@@ -97,6 +100,38 @@ TEST(BitsOf, LateCollectivesAreThoseOfPromptOnes) {
     t.options.prefetch = static_cast<int>(seed % 3);
     SCOPED_TRACE(test::name_of(t));
     expect_reference_bits(t);
+  }
+}
+
+// What the ranks own at one end, held at the other.
+TEST(BitsOf, ARunResumedOnOtherRanksAndStagesAreThoseOfOneRun) {
+  const test::Training t = test::reference_training();
+  const nn::Model model = models::gpt2(t.model);
+  const nn::CrossEntropy loss;
+  const auto optimizer = optim::adamw({});
+  test::Rig rig{.model = &model,
+                .loss = &loss,
+                .optimizer = optimizer.get(),
+                .options = t.options};
+  const auto batch = [&](std::int64_t step, int lane) {
+    return test::lane_batch(t, step, lane);
+  };
+  const test::Trained whole = test::train(rig, 4, batch);
+  for (int stage = 0; stage <= 3; ++stage) {
+    rig.ranks = 3;
+    rig.options.stage = static_cast<engine::Stage>(stage);
+    const test::Trained half = test::train(rig, 2, batch);
+    rig.ranks = 2;
+    rig.options.stage = static_cast<engine::Stage>(3 - stage);
+    test::Ledger resumed;
+    test::run(rig, [&](test::Hand& hand) {
+      half.ledger.load(hand, model);
+      hand.engine.set_updates(2);
+      for (std::int64_t i = 2; i < 4; ++i)
+        test::step(hand, i, [&](int lane) { return batch(i, lane); });
+      resumed.add(hand, model);
+    });
+    EXPECT_EQ(resumed, whole.ledger) << "from stage " << stage;
   }
 }
 

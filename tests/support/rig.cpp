@@ -100,6 +100,18 @@ std::vector<std::string> Ledger::names() const {
   return result;
 }
 
+void Ledger::load(Hand& hand, const nn::Model& model) const {
+  for (const engine::StateRange& range : hand.engine.held_state()) {
+    const auto id = static_cast<std::size_t>(range.parameter);
+    const Elements& elements =
+        bits_.at(range.kind + ":" + model.parameters()[id].name);
+    for (std::int64_t i = 0; i < range.data.numel(); ++i)
+      range.data.data<float>()[i] =
+          std::bit_cast<float>(elements.at(range.first + i));
+  }
+  hand.engine.state_loaded();
+}
+
 Trained train(const Rig& rig, int steps, const StepBatch& batch) {
   Trained result;
   run(rig, [&](Hand& hand) {

@@ -72,8 +72,9 @@ RankReport train_rank(const Training& t, comm::Communicator& given) {
                          .communicator = &communicator,
                          .allocator = &allocator,
                          .pool = &pool});
+  if (t.begin) t.begin(engine, communicator);
   RankReport report{};
-  for (int step = 0; step < t.steps; ++step) {
+  for (int step = t.first_step; step < t.steps; ++step) {
     std::vector<Batch> batches;
     for (int lane : engine.lanes())
       batches.push_back(lane_batch(t, step, lane));
@@ -85,6 +86,7 @@ RankReport train_rank(const Training& t, comm::Communicator& given) {
   report.peak = allocator.report().total_peak;
   report.measured = communicator.record().plan_traffic();
   report.predicted = engine.predicted_traffic();
+  if (t.end) t.end(engine, communicator);
   return report;
 }
 

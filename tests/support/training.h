@@ -25,7 +25,8 @@ struct Training {
                                .dropout = 0.1f};
   std::int64_t samples = 2;  // of a lane
   std::int64_t sequence = 17;
-  int steps = 3;
+  int first_step = 0;  // of a run that goes on
+  int steps = 3;       // of the whole run, at most 64
   engine::Options options = {};
   int ranks = 1;
   int threads = 1;
@@ -33,6 +34,10 @@ struct Training {
   bool mapped = true;
   bool poison = false;                       // freed and new memory is NaN
   std::optional<std::uint64_t> delays = {};  // seed of late collectives
+  // On every rank, before the first step and after the last: load and save.
+  using Hook = std::function<void(engine::Engine&, comm::Communicator&)>;
+  Hook begin = {};
+  Hook end = {};
 };
 
 // What rank 0 saw, with totals over all ranks.
