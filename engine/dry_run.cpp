@@ -64,13 +64,14 @@ DryRun dry_run(const DryRunSetup& setup, int ranks, int rank) {
                  .communicator = communicator.get(),
                  .allocator = &allocator,
                  .pool = &pool});
+  const Batch lane = on_meta(setup.lane);
+  if (setup.fingerprints) engine.fingerprint_kernels(lane);
   engine.observe({.before = [&](Op&) { watch.begin_span(); },
                   .after =
                       [&](Op& op) {
                         op.peak_bytes = watch.take();
                         op.held_bytes = allocator.report().total_current;
                       }});
-  const Batch lane = on_meta(setup.lane);
   engine.step(0, std::vector<Batch>(engine.lanes().size(), lane));
   DryRun result{.memory = {}, .plan = engine.plan()};
   if (setup.evaluates) {

@@ -19,9 +19,10 @@ struct DryRunSetup {
   const nn::Loss* loss;
   const optim::Optimizer* optimizer;
   Options options;
-  int threads = 1;         // of a rank: kernels' scratch
-  Batch lane;              // a lane's batch: its types and shapes count
-  bool evaluates = false;  // the run also evaluates
+  int threads = 1;            // of a rank: kernels' scratch
+  Batch lane;                 // a lane's batch: its types and shapes count
+  bool evaluates = false;     // the run also evaluates
+  bool fingerprints = false;  // and calls Engine::fingerprint_kernels
 };
 
 struct DryRun {

@@ -11,7 +11,9 @@
 #include "quire/engine/exchange.h"
 #include "quire/engine/executor.h"
 #include "quire/engine/gradient_store.h"
+#include "quire/engine/kernel_fingerprint.h"
 #include "quire/engine/parameter_store.h"
+#include "quire/engine/proof.h"
 #include "quire/engine/segment_runner.h"
 
 namespace quire::engine {
@@ -104,7 +106,8 @@ struct Engine::State {
 Engine::State::State(Setup given)
     : setup(checked(given)),
       structure(*setup.model, setup.communicator->size()),
-      plan(training_plan(structure, shape(setup.options.lanes))),
+      plan(proved(training_plan(structure, shape(setup.options.lanes)),
+                  structure)),
       compute(Stream::Kind::kInline, "compute", *setup.pool, *setup.allocator),
       gatherer(agreed({.plan = &plan,
                        .structure = &structure,
@@ -242,6 +245,19 @@ Engine::Engine(Setup setup) : state_(std::make_unique<State>(setup)) {}
 
 Engine::~Engine() = default;
 
+std::uint64_t Engine::fingerprint_kernels(const Batch& lane) {
+  State& s = *state_;
+  s.setup.communicator->locate({.step = -1, .phase = "fingerprint"});
+  const std::string lines = hash_kernels({.model = s.setup.model,
+                                          .structure = &s.structure,
+                                          .loss = s.setup.loss,
+                                          .options = &s.setup.options,
+                                          .stream = &s.compute,
+                                          .allocator = s.setup.allocator},
+                                         *s.setup.optimizer, lane);
+  return agreed_kernels(lines, *s.setup.communicator, s.compute);
+}
+
 std::span<const int> Engine::lanes() const { return state_->lanes; }
 
 StepResult Engine::step(std::int64_t step, std::span<const Batch> batches) {
@@ -281,7 +297,7 @@ Evaluation Engine::evaluate(int lanes,
         "an evaluation over {} lanes; it needs at least one", lanes));
   PlanShape shape = s.shape(lanes);
   shape.options.wave = waves_of(s.plan.shape).width();
-  Plan plan = evaluation_plan(s.structure, shape);
+  Plan plan = proved(evaluation_plan(s.structure, shape), s.structure);
   const Totals totals = s.executor.run(plan, {.step = -1,
                                               .batch = batch,
                                               .before = s.observer.before,

@@ -2,9 +2,9 @@
 // holds its share of parameters, gradients and optimizer states and, for as
 // long as they run, the units that are open.
 //
-//   Engine engine({.model = &net, .loss = &loss, .optimizer = optimizer.get(),
-//   .options = options, ...}); for (step = 0; ...; ++step) engine.step(step,
-//   batches_of(step, engine.lanes()));
+//   Engine engine({.model = &net, .loss = &loss, .options = options, ...});
+//   for (step = 0; ...; ++step)
+//     engine.step(step, batches_of(step, engine.lanes()));
 //
 // Every rank of a world makes the same calls. Used by one thread.
 #pragma once
@@ -80,6 +80,14 @@ class Engine {
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  // The bits of this machine: a hash of what every kind of kernel of a step
+  // gives on fixed input, whose types and shapes are `lane`'s. The same for any
+  // number of ranks and threads, stage and wave; another build, library or
+  // instruction set gives another. UsageError, the same on all ranks, naming
+  // the first operation that ranks disagree on. On the meta device it only
+  // holds what it would hold. Before step 1; collective.
+  std::uint64_t fingerprint_kernels(const Batch& lane);
 
   // This rank's lanes of a step, in the order in which step() takes their
   // batches.

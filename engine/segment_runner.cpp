@@ -103,7 +103,6 @@ SegmentRunner::Pending SegmentRunner::run(
       .seed = setup_.options->seed,
       .step = state.lane.step,
       .lane = static_cast<std::uint32_t>(state.lane.lane)});
-  if (setup_.observer) result.tape->observe(setup_.observer);
   result.in = leaves(segment, *result.tape, inputs, recording);
   result.out = result.in;
   for (int position :

@@ -31,7 +31,6 @@ class SegmentRunner {
     autograd::ParameterSource* parameters;
     Stream* stream;
     Allocator* allocator;
-    autograd::Tape::Observer observer = {};
   };
   explicit SegmentRunner(const Setup& setup) : setup_(setup) {}
 
