@@ -23,9 +23,14 @@ engine::DryRunSetup Blueprint::dry_run_setup(int wave, int threads) const {
           .optimizer = optimizer.get(),
           .options = engine_options(config, wave),
           .threads = threads,
-          .lane = data::meta_token_batch(config.batch.lane_samples,
-                                         config.data.sequence),
-          .evaluates = !config.data.validation.empty()};
+          .lane = lane(),
+          .evaluates = !config.data.validation.empty(),
+          .fingerprints = true};
+}
+
+Batch Blueprint::lane() const {
+  return data::meta_token_batch(config.batch.lane_samples,
+                                config.data.sequence);
 }
 
 }  // namespace quire::train

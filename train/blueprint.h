@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "quire/core/batch.h"
 #include "quire/engine/dry_run.h"
 #include "quire/nn/loss.h"
 #include "quire/nn/model.h"
@@ -19,6 +20,7 @@ struct Blueprint {
 
   // Borrows from this.
   engine::DryRunSetup dry_run_setup(int wave, int threads) const;
+  Batch lane() const;  // shapes alone: on the meta device
   std::int64_t step_samples() const {
     return config.batch.lanes * config.batch.lane_samples;
   }

@@ -95,7 +95,8 @@ class Run {
   engine::Engine engine_;
   data::Loader loader_;
   Speed speed_;
-  std::int64_t step_ = 0;  // finished
+  std::uint64_t kernels_ = 0;  // the bits of this machine
+  std::int64_t step_ = 0;      // finished
   std::int64_t first_step_ = 0;
   std::int64_t skipped_ = 0;
   int skips_in_a_row_ = 0;
@@ -140,6 +141,7 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
                .lane_samples = config().batch.lane_samples,
                .seed = config().seed}),
       speed_(blueprint_.step_samples() * config().data.sequence) {
+  kernels_ = engine_.fingerprint_kernels(blueprint_.lane());
   if (is_root()) prepare_folder(config());
   announce();
   if (!start_.checkpoint.empty()) resume();
@@ -163,6 +165,12 @@ void Run::resume() {
   locate("load");
   load_state(state(), start_.checkpoint);
   engine_.set_updates(start_.progress.updates);
+  if (start_.kernels != kernels_) {
+    warn(fmt::format(
+        "{} was computed by another build, library or instruction set: the run "
+        "goes on, with other bits than it would have had there",
+        start_.checkpoint));
+  }
   if (!is_last()) return;
   tell(MessageEvent{
       MessageEvent::Level::kInfo,
@@ -263,7 +271,7 @@ StateLabel Run::label() const {
                        .position = step_ * blueprint_.step_samples(),
                        .seed = config().seed},
           .config = resolved_json(config()),
-          .kernels = 0,
+          .kernels = kernels_,
           .data = train_.content};
 }
 

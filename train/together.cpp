@@ -5,8 +5,7 @@
 namespace quire::train {
 
 Together::Together(comm::Communicator& communicator)
-    : communicator_(&communicator),
-      exchanges_{{communicator, kValueBytes}, {communicator, kValueBytes}} {}
+    : communicator_(&communicator), exchange_(communicator, kValueBytes) {}
 
 std::string Together::from_root(const std::function<std::string()>& make) {
   const std::string mine = communicator_->rank() == 0 ? make() : "";

@@ -31,8 +31,7 @@ class Together {
   // Every rank's, by rank; at most kValueBytes.
   template <class T>
   std::vector<T> all(const T& mine) {
-    turn_ = 1 - turn_;  // a slow peer may still read the other one
-    return exchanges_[turn_].all(mine, call("values"));
+    return exchange_.all(mine, call("values"));
   }
   bool any(bool mine);
 
@@ -47,8 +46,7 @@ class Together {
   ThreadPool pool_{1};
   Allocator scratch_{{.owner = "control"}};
   Stream stream_{Stream::Kind::kInline, "control", pool_, scratch_};
-  engine::Exchange exchanges_[2];
-  int turn_ = 0;
+  engine::Exchange exchange_;
 };
 
 }  // namespace quire::train

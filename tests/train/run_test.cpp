@@ -227,6 +227,18 @@ TEST(Resume, WarnsOfKeysThatMayChange) {
   expect_text(warnings, {"optimizer.lr", "steps"});
 }
 
+TEST(Resume, IsSilentOnTheMachineThatSaved) {
+  const TinyRuns tiny;
+  run(tiny.config({"steps=2"}));
+  const auto manifest =
+      checkpoint::read_manifest(tiny.path("run") + "/step-00000002");
+  EXPECT_NE(manifest.kernels, 0u);
+  const auto resumed =
+      run(tiny.config({"steps=2"}), {.ranks = 3, .resume = "auto"});
+  for (const auto& message : resumed.of<MessageEvent>())
+    EXPECT_EQ(message.text.find("instruction set"), std::string::npos);
+}
+
 TEST(Budget, RefusesBeforeTheFirstStepAndSaysWhatWouldFit) {
   const TinyRuns tiny;
   const auto fitting =
