@@ -196,7 +196,7 @@ std::int64_t dry_peak(const test::Training& t, bool fingerprints) {
       .memory.total_peak;
 }
 
-TEST(KernelFingerprint, HoldsNoMoreThanAStep) {
+TEST(KernelFingerprint, HoldsNoMoreThanAStepThatKeepsItsActivations) {
   test::Training t{.options = test::small_options(1)};
   for (Stage stage : {Stage::kNone, Stage::kOptimizer, Stage::kGradients,
                       Stage::kParameters}) {
