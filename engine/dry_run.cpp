@@ -1,5 +1,7 @@
 #include "quire/engine/dry_run.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,14 +24,19 @@ class PeakWatch {
   // The span's own peak.
   std::int64_t take() {
     const MemoryReport report = allocator_->report();
-    if (report.total_peak > largest_.total_peak) largest_ = report;
-    return report.total_peak;
+    for (std::size_t c = 0; c < report.peak.size(); ++c)
+      own_[c] = std::max(own_[c], report.peak[c]);
+    const std::int64_t peak = report.total_peak;
+    if (peak > largest_.total_peak) largest_ = report;
+    largest_.peak = own_;
+    return peak;
   }
   const MemoryReport& largest() const { return largest_; }
 
  private:
   Allocator* allocator_;
   MemoryReport largest_;
+  std::array<std::int64_t, kCategories> own_{};  // of every category
 };
 
 // Ranks with the same counts of lanes in every wave run the same ops on the

@@ -79,13 +79,11 @@ class Builder {
   }
 
   void visit(std::size_t k) {
-    const std::size_t ahead =
-        std::min(visits_.size() - 1, k + static_cast<std::size_t>(prefetch()));
-    for (std::size_t next = k; next <= ahead; ++next) {
+    for (std::size_t next = k; next < end_of_window(k); ++next) {
       for (int u : units_of(next)) gather(u);
     }
     run(k);
-    for (int u : units_of(k)) release_unless_needed(u, k + 1, ahead);
+    for (int u : units_of(k)) release_unless_needed(u, k + 1);
     const Visit& v = visits_[k];
     if (plan_.training && v.kind != OpKind::kForward) reduce(v);
   }
@@ -124,9 +122,17 @@ class Builder {
     produced_by_ = add(std::move(op));
   }
 
-  void release_unless_needed(int u, std::size_t from, std::size_t to) {
+  // Behind the last visit whose units are open while visit k runs.
+  std::size_t end_of_window(std::size_t k) const {
+    return std::min(visits_.size(),
+                    k + static_cast<std::size_t>(prefetch()) + 1);
+  }
+
+  // What the next visit's window gathers again is not released before it.
+  void release_unless_needed(int u, std::size_t next_visit) {
     if (stage() != Stage::kParameters) return;
-    for (std::size_t next = from; next <= to && next < visits_.size(); ++next) {
+    const std::size_t end = end_of_window(next_visit);
+    for (std::size_t next = next_visit; next < end; ++next) {
       if (std::ranges::find(units_of(next), u) != units_of(next).end()) return;
     }
     const auto index = static_cast<std::size_t>(u);

@@ -275,10 +275,10 @@ TEST(TrafficOfAStep, OpensAUnitOnceForwardsAndOnceBackwards) {
   for (const engine::Recompute recompute :
        {engine::Recompute::kNone, engine::Recompute::kLayer}) {
     options.precision.recompute = recompute;
-    // Twice a block and the embedding, once the head; the table for every run
-    // of its users.
+    // Twice the embedding and a block, but once the head and the block before
+    // it, which stays open over the turn; the table for every run of its users.
     EXPECT_EQ(traffic(blocks, options, comm::Purpose::kGather).collectives,
-              2 * (kOwnUnits - 1) + 1 + 3);
+              2 * (kOwnUnits - 2) + 2 + 3);
   }
 }
 
