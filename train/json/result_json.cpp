@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "quire/core/hash.h"
-#include "quire/train/json_line.h"
+#include "quire/train/json/json_line.h"
 #include "quire/train/result.h"
 
 namespace quire::train {

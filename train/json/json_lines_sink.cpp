@@ -7,7 +7,7 @@
 
 #include "quire/core/error.h"
 #include "quire/core/version.h"
-#include "quire/train/json_line.h"
+#include "quire/train/json/json_line.h"
 #include "quire/train/sink.h"
 
 namespace quire::train {
