@@ -30,8 +30,12 @@ void Executor::finish(const Op& op, std::size_t index) {
   traffic_ += {op.collectives, op.wire_bytes};
 }
 
+bool Executor::is_meta() const {
+  return parts_.compute->scratch().device() == Device::kMeta;
+}
+
 std::int64_t Executor::weight(const Batch& batch) const {
-  if (parts_.compute->scratch().device() == Device::kMeta) return 1;
+  if (is_meta()) return 1;
   const std::int64_t weight = parts_.loss->weight(batch);
   if (weight < 0)
     throw UsageError(
@@ -106,6 +110,7 @@ void Executor::exchange_weights() {
            call(StreamId::kCompute, comm::Purpose::kWeights, "step"))) {
     totals_.weight += weight;
   }
+  if (is_meta()) totals_.weight = plan_->shape.lanes;  // with those of peers
   if (totals_.weight > 0)
     seed_ = static_cast<float>(1.0 / static_cast<double>(totals_.weight));
 }

@@ -62,6 +62,7 @@ class Executor {
  private:
   void locate(const Op& op);
   void execute(const Op& op);
+  bool is_meta() const;
   void exchange_weights();
   void gather(const Op& op);
   void begin_wave(const Op& op);

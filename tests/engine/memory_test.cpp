@@ -35,6 +35,19 @@ INSTANTIATE_TEST_SUITE_P(Pairwise, Memory,
                            return test::name_of(info.param);
                          });
 
+// Wide waves leave the last ranks without a lane; they hold units all the same.
+TEST(MemoryOf, RanksWithoutALaneIsThePredictedOne) {
+  Training t = test::reference_training();
+  for (t.ranks = 4; t.ranks <= 7; ++t.ranks) {
+    for (int stage = 0; stage <= 3; ++stage) {
+      t.options.stage = static_cast<Stage>(stage);
+      const Outcome outcome = test::train(t);
+      EXPECT_EQ(outcome.peaks, outcome.predicted_peaks) << test::name_of(t);
+      EXPECT_EQ(outcome.measured, outcome.predicted) << test::name_of(t);
+    }
+  }
+}
+
 TEST(MemoryOf, ARunWithLateCollectivesIsThePredictedOne) {
   Training t = test::reference_training();
   t.options.wave = 1;
