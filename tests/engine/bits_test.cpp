@@ -104,8 +104,7 @@ TEST(BitsOf, LateCollectivesAreThoseOfPromptOnes) {
 }
 
 // What the ranks own at one end, held at the other.
-TEST(BitsOf, ARunResumedOnOtherRanksAndStagesAreThoseOfOneRun) {
-  const test::Training t = test::reference_training();
+void expect_bits_of_one_run(const test::Training& t) {
   const nn::Model model = models::gpt2(t.model);
   const nn::CrossEntropy loss;
   const auto optimizer = optim::adamw({});
@@ -133,6 +132,11 @@ TEST(BitsOf, ARunResumedOnOtherRanksAndStagesAreThoseOfOneRun) {
     });
     EXPECT_EQ(resumed, whole.ledger) << "from stage " << stage;
   }
+}
+
+TEST(BitsOf, ARunResumedOnOtherRanksAndStagesAreThoseOfOneRun) {
+  for (const test::Types types : {test::Types::kFp32, test::Types::kBf16})
+    expect_bits_of_one_run(test::reference_training(types));
 }
 
 TEST(BitsOf, AnotherSeedDiffer) {

@@ -328,5 +328,17 @@ TEST(TrafficOfAStep, IsInWaveNodesAndInLeavesTheFewerBytes) {
   EXPECT_EQ(leaves, 2 * bytes());
 }
 
+TEST(TrafficOfAStep, IsHalfForLeavesOfBf16AndWholeForNodes) {
+  const Blocks blocks;
+  engine::Options options = blocks.options(4, Stage::kParameters);
+  const auto bytes = [&](DType wire) {
+    options.precision.wire = wire;
+    return traffic(blocks, options, comm::Purpose::kReduce).wire_bytes;
+  };
+  EXPECT_EQ(bytes(DType::kF32), 2 * bytes(DType::kBF16));
+  options.wave = 2;
+  EXPECT_EQ(bytes(DType::kF32), bytes(DType::kBF16));
+}
+
 }  // namespace
 }  // namespace quire

@@ -115,6 +115,49 @@ TEST(TiedParameter, StaysOneOverManyWaves) {
   });
 }
 
+// Both contributions fall into one row of gradients.
+TEST(TiedParameter, MayBeUsedTwiceInOneUnit) {
+  Bench bench;
+  bench.model.add<Adds>("in", {.factor = 1.0f});
+  bench.model.add<Adds>("out", {.factor = 2.0f}, {.joins_previous = true});
+  bench.model.add<TakesSum>("sum", {});
+  bench.model.tie("out.w", "in.w");
+  for_all_shards([&](int ranks, int stage) {
+    const Trained trained = train_on(bench.rig(3, ranks, stage), {1, 2, 3});
+    EXPECT_EQ(trained.ledger.master("in.w")[0], -6.0f);
+  });
+}
+
+// A parameter that a lane's loss does not depend on has gradient zero.
+class Ignores final : public nn::Layer {
+ public:
+  struct Options {};
+  explicit Ignores(Options)
+      : w_(*this, "w", {.shape = {1, 1}}),
+        unused_(*this, "unused", {.shape = {3}, .init = nn::constant(5.0f)}) {}
+  nn::Values forward(const nn::Values& in) const override {
+    const nn::Var& x = in.only();
+    return autograd::linear(x, w_(x.tape()));
+  }
+
+ private:
+  nn::Parameter w_, unused_;
+};
+
+TEST(UnusedParameter, StaysAsItIs) {
+  Bench bench;
+  bench.model.add<Ignores>("ignores", {});
+  for_all_shards([&](int ranks, int stage) {
+    Rig rig = bench.rig(2, ranks, stage);
+    rig.poison = true;
+    const Trained trained = train_on(rig, {4, 4}, 2);
+    EXPECT_EQ(trained.steps[1].gradient_norm, 4.0);
+    EXPECT_EQ(trained.ledger.master("ignores.w")[0], -8.0f);
+    EXPECT_EQ(trained.ledger.master("ignores.unused"),
+              std::vector<float>(3, 5.0f));
+  });
+}
+
 // w x w: d/dw = 2 w x.
 TEST(RepeatedLayer, IsTrainedByBothItsPlaces) {
   Bench bench;
