@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "quire/checkpoint/files.h"
-#include "quire/checkpoint/part_reader.h"
 #include "quire/checkpoint/run_folder.h"
-#include "quire/checkpoint/shards.h"
+#include "quire/checkpoint/shard/part_reader.h"
+#include "quire/checkpoint/shard/shards.h"
 #include "quire/core/error.h"
 
 namespace quire::checkpoint {

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "quire/checkpoint/manifest.h"
-#include "quire/checkpoint/shards.h"
+#include "quire/checkpoint/shard/shards.h"
 #include "quire/core/error.h"
 
 namespace quire::checkpoint {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "quire/checkpoint/detail/safetensors_types.h"
 #include "quire/checkpoint/json.h"
-#include "quire/checkpoint/safetensors_types.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "quire/checkpoint/detail/safetensors_types.h"
 #include "quire/checkpoint/safetensors.h"
-#include "quire/checkpoint/safetensors_types.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "quire/checkpoint/collect.h"
 #include "quire/checkpoint/json.h"
-#include "quire/checkpoint/rounds.h"
 #include "quire/checkpoint/run_folder.h"
-#include "quire/checkpoint/shard_writer.h"
+#include "quire/checkpoint/shard/collect.h"
+#include "quire/checkpoint/shard/rounds.h"
+#include "quire/checkpoint/shard/shard_writer.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
 

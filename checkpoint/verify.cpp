@@ -8,9 +8,9 @@
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/files.h"
 #include "quire/checkpoint/json.h"
-#include "quire/checkpoint/part_reader.h"
 #include "quire/checkpoint/run_folder.h"
-#include "quire/checkpoint/shards.h"
+#include "quire/checkpoint/shard/part_reader.h"
+#include "quire/checkpoint/shard/shards.h"
 #include "quire/checkpoint/tile_hash.h"
 #include "quire/core/error.h"
 

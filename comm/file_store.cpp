@@ -12,9 +12,9 @@
 #include <optional>
 #include <thread>
 
-#include "quire/comm/descriptor.h"
-#include "quire/comm/key.h"
+#include "quire/comm/detail/key.h"
 #include "quire/comm/store.h"
+#include "quire/core/descriptor.h"
 #include "quire/core/error.h"
 
 namespace quire::comm {

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "quire/comm/key.h"
+#include "quire/comm/detail/key.h"
 #include "quire/comm/store.h"
 #include "quire/core/error.h"
 

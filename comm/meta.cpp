@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "quire/comm/checks.h"
+#include "quire/comm/detail/checks.h"
 
 namespace quire::comm {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "quire/comm/children.h"
-#include "quire/comm/prefixed_output.h"
+#include "quire/comm/launcher/children.h"
+#include "quire/comm/launcher/prefixed_output.h"
 #include "quire/comm/run.h"
 
 namespace quire::comm {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <iostream>
 
-#include "quire/comm/children.h"
-#include "quire/comm/rank_main.h"
+#include "quire/comm/launcher/children.h"
+#include "quire/comm/launcher/rank_main.h"
 
 namespace quire::comm {
 namespace {

@@ -2,7 +2,7 @@
 #include <mutex>
 #include <thread>
 
-#include "quire/comm/rank_main.h"
+#include "quire/comm/launcher/rank_main.h"
 
 namespace quire::comm {
 namespace {

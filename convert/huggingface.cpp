@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "quire/checkpoint/files.h"
-#include "quire/convert/gpt2_config.h"
-#include "quire/convert/weight_files.h"
+#include "quire/convert/detail/gpt2_config.h"
+#include "quire/convert/detail/weight_files.h"
 #include "quire/core/error.h"
 
 namespace quire::convert {

@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
-#include "quire/core/block_cache.h"
-#include "quire/core/memory_account.h"
+#include "quire/core/detail/block_cache.h"
+#include "quire/core/detail/memory_account.h"
 
 namespace quire {
 namespace {

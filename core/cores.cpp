@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "quire/core/cpu_quota.h"
+#include "quire/core/detail/cpu_quota.h"
 #include "quire/core/error.h"
 #include "quire/core/thread_pool.h"
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "quire/core/flush_to_zero.h"
-#include "quire/core/task_queue.h"
+#include "quire/core/detail/flush_to_zero.h"
+#include "quire/core/detail/task_queue.h"
 
 namespace quire {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "quire/core/detail/flush_to_zero.h"
 #include "quire/core/error.h"
-#include "quire/core/flush_to_zero.h"
 
 #if defined(__SSE__)
 #include <immintrin.h>

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "quire/core/error.h"
-#include "quire/data/prefetcher.h"
+#include "quire/data/detail/prefetcher.h"
 #include "quire/data/token_batch.h"
 
 namespace quire::data {

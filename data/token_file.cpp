@@ -34,16 +34,16 @@ constexpr std::int64_t kPassTokens = 1 << 16;
 }
 
 // Not blocking, so that a pipe is refused rather than waited for.
-FileDescriptor open_to_read(const std::string& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+Descriptor open_to_read(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) refuse_open(path, errno);
   return file;
 }
 
-std::int64_t regular_file_bytes(const FileDescriptor& file,
+std::int64_t regular_file_bytes(const Descriptor& file,
                                 const std::string& path) {
   struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) refuse_open(path, errno);
+  if (::fstat(file.number(), &status) != 0) refuse_open(path, errno);
   if (S_ISDIR(status.st_mode))
     refuse(path, "it is a directory; expected a file");
   if (!S_ISREG(status.st_mode))
@@ -123,7 +123,7 @@ void TokenFile::read_header() {
                               bytes, kTokenHeaderBytes));
   }
   TokenHeader header;
-  read_exactly(*this, file_.get(), {0, kTokenHeaderBytes}, header.data());
+  read_exactly(*this, file_.number(), {0, kTokenHeaderBytes}, header.data());
   width_ = known_format(header, path_).width;
   require_sizes({.tokens = header[2], .bytes = bytes, .width = width_}, path_);
   tokens_ = header[2];
@@ -149,7 +149,7 @@ void TokenFile::copy_as(std::int64_t position, std::int64_t count,
   for (std::int64_t done = 0; done < count; done += kBlockTokens) {
     const auto n = std::min(kBlockTokens, count - done);
     const auto offset = kTokenHeaderBytes + (position + done) * size;
-    read_exactly(*this, file_.get(), {offset, n * size}, block.data());
+    read_exactly(*this, file_.number(), {offset, n * size}, block.data());
     for (std::int64_t i = 0; i < n; ++i) {
       const std::uint32_t id = block[static_cast<std::size_t>(i)];
       if (id > largest) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "quire/core/descriptor.h"
 #include "quire/core/hash.h"
-#include "quire/data/file_descriptor.h"
 #include "quire/data/token_format.h"
 
 namespace quire::data {
@@ -45,7 +45,7 @@ class TokenFile {
   void visit_blocks(Visit visit) const;
 
   std::string path_;
-  FileDescriptor file_;
+  Descriptor file_;
   std::int64_t tokens_ = 0;
   TokenWidth width_ = TokenWidth::kU16;
 };

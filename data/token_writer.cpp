@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "quire/core/error.h"
+#include "quire/data/detail/temporary_file.h"
 #include "quire/data/token_paths.h"
 
 namespace quire::data {
@@ -61,11 +62,18 @@ void remove_file(const std::string& path) {
 
 }  // namespace
 
+struct TokenWriter::Part {
+  TemporaryFile file;
+  std::int64_t tokens = 0;
+};
+
 TokenWriter::TokenWriter(Options options)
     : options_(std::move(options)), width_(width_for(options_.vocabulary)) {
   require_options(options_);
   if (!options_.replace) require_absent();
 }
+
+TokenWriter::~TokenWriter() = default;
 
 void TokenWriter::require_absent() const {
   auto present = existing_shards(options_.path);

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "quire/data/temporary_file.h"
 #include "quire/data/token_format.h"
 
 namespace quire::data {
@@ -27,6 +26,7 @@ class TokenWriter {
     bool replace = false;
   };
   explicit TokenWriter(Options options);
+  ~TokenWriter();
 
   // Throws UsageError with the position and the id of the first that is not in
   // [0, vocabulary); none of `ids` is written then.
@@ -38,10 +38,7 @@ class TokenWriter {
   std::vector<std::string> finish();
 
  private:
-  struct Part {
-    TemporaryFile file;
-    std::int64_t tokens = 0;
-  };
+  struct Part;
 
   void require_absent() const;
   void require_ids(std::span<const std::int32_t> ids) const;

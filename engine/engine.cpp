@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "quire/core/error.h"
-#include "quire/engine/agreement.h"
 #include "quire/engine/exchange.h"
-#include "quire/engine/executor.h"
-#include "quire/engine/gradient_store.h"
-#include "quire/engine/kernel_fingerprint.h"
-#include "quire/engine/parameter_store.h"
+#include "quire/engine/execution/executor.h"
+#include "quire/engine/execution/segment_runner.h"
 #include "quire/engine/proof.h"
-#include "quire/engine/segment_runner.h"
+#include "quire/engine/startup/agreement.h"
+#include "quire/engine/startup/kernel_fingerprint.h"
+#include "quire/engine/stores/gradient_store.h"
+#include "quire/engine/stores/parameter_store.h"
 
 namespace quire::engine {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "quire/core/error.h"
-#include "quire/engine/proof_case.h"
+#include "quire/engine/proof/case.h"
 
 namespace quire::engine {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "quire/core/error.h"
-#include "quire/kernels/arguments.h"
-#include "quire/kernels/check.h"
+#include "quire/kernels/detail/arguments.h"
+#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

@@ -1,7 +1,7 @@
 #include "quire/kernels/elementwise.h"
 
-#include "quire/kernels/arguments.h"
-#include "quire/kernels/check.h"
+#include "quire/kernels/detail/arguments.h"
+#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "quire/kernels/arguments.h"
-#include "quire/kernels/check.h"
+#include "quire/kernels/detail/arguments.h"
+#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "quire/core/error.h"
 #include "quire/kernels/optimizer_update.h"
-#include "quire/optim/checks.h"
+#include "quire/optim/detail/checks.h"
 #include "quire/optim/optimizer.h"
 
 namespace quire::optim {

@@ -6,7 +6,7 @@
 
 #include "quire/core/error.h"
 #include "quire/core/text.h"
-#include "quire/optim/checks.h"
+#include "quire/optim/detail/checks.h"
 
 namespace quire::optim {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "quire/core/error.h"
 #include "quire/data/evaluation_windows.h"
-#include "quire/train/saved_model.h"
-#include "quire/train/token_source.h"
-#include "quire/train/validation.h"
+#include "quire/train/detail/saved_model.h"
+#include "quire/train/detail/token_source.h"
+#include "quire/train/detail/validation.h"
 
 namespace quire::train {
 namespace {

@@ -11,7 +11,7 @@
 #include "quire/checkpoint/tile_hash.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
-#include "quire/train/state.h"
+#include "quire/train/detail/state.h"
 
 namespace quire::train {
 namespace {

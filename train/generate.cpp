@@ -10,8 +10,8 @@
 #include "quire/core/error.h"
 #include "quire/data/token_batch.h"
 #include "quire/data/tokenizer.h"
-#include "quire/train/sample.h"
-#include "quire/train/saved_model.h"
+#include "quire/train/detail/sample.h"
+#include "quire/train/detail/saved_model.h"
 
 namespace quire::train {
 namespace {

@@ -6,7 +6,7 @@
 #include "quire/core/thread_pool.h"
 #include "quire/engine/plan.h"
 #include "quire/engine/structure.h"
-#include "quire/train/memory_plan.h"
+#include "quire/train/detail/memory_plan.h"
 
 namespace quire::train {
 namespace {

@@ -9,14 +9,14 @@
 #include "quire/data/evaluation_windows.h"
 #include "quire/data/loader.h"
 #include "quire/engine/engine.h"
-#include "quire/train/blueprint.h"
-#include "quire/train/speed.h"
-#include "quire/train/start.h"
-#include "quire/train/state.h"
-#include "quire/train/stop_signal.h"
-#include "quire/train/together.h"
-#include "quire/train/token_source.h"
-#include "quire/train/validation.h"
+#include "quire/train/detail/blueprint.h"
+#include "quire/train/detail/speed.h"
+#include "quire/train/detail/start.h"
+#include "quire/train/detail/state.h"
+#include "quire/train/detail/stop_signal.h"
+#include "quire/train/detail/together.h"
+#include "quire/train/detail/token_source.h"
+#include "quire/train/detail/validation.h"
 
 namespace quire::train {
 namespace {

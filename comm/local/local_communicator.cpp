@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "quire/comm/checks.h"
+#include "quire/comm/detail/checks.h"
 #include "quire/comm/local/allocate.h"
 #include "quire/comm/local/collectives.h"
 #include "quire/comm/local/first_failure.h"

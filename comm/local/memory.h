@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "quire/comm/descriptor.h"
+#include "quire/core/descriptor.h"
 #include "quire/core/tensor.h"
 
 namespace quire::comm::local {

@@ -6,8 +6,8 @@
 
 #include <cerrno>
 
+#include "quire/comm/launcher/process.h"
 #include "quire/comm/local/first_failure.h"
-#include "quire/comm/process.h"
 
 namespace quire::comm::local {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "quire/comm/descriptor.h"
 #include "quire/comm/local/control.h"
+#include "quire/core/descriptor.h"
 
 namespace quire::comm::local {
 

@@ -1,9 +1,9 @@
 #include "quire/kernels/activation.h"
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/cpu/vector_math.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {
 namespace {

@@ -5,14 +5,14 @@
 #include <cmath>
 #include <limits>
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/gemm.h"
 #include "quire/kernels/cpu/philox_blocks.h"
 #include "quire/kernels/cpu/reduce.h"
 #include "quire/kernels/cpu/rows.h"
 #include "quire/kernels/cpu/transpose.h"
 #include "quire/kernels/cpu/vector_exp.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {
 namespace {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/cpu/vector_exp.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {
 namespace {

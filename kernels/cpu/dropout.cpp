@@ -1,9 +1,9 @@
 #include "quire/kernels/dropout.h"
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/philox_blocks.h"
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <new>
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/ranges.h"
+#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

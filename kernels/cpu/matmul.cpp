@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/gemm.h"
 #include "quire/kernels/cpu/panels.h"
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/cpu/rows.h"
 #include "quire/kernels/cpu/transpose.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/element_types.h"
-#include "quire/kernels/update_scalars.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
+#include "quire/kernels/detail/update_scalars.h"
 
 // This file is compiled without contraction of products and sums, so that an
 // element has the same bits in a vector, in a loop's tail and in any shard.

@@ -4,10 +4,10 @@
 #include <array>
 #include <vector>
 
-#include "quire/kernels/check.h"
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/element_types.h"
-#include "quire/kernels/tree_program.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
+#include "quire/kernels/detail/tree_program.h"
 
 namespace quire::kernels {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "quire/kernels/check.h"
+#include "quire/kernels/detail/check.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "quire/kernels/check.h"
+#include "quire/kernels/detail/check.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

@@ -1,7 +1,7 @@
 #include "quire/kernels/dropout.h"
 
-#include "quire/kernels/check.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels::reference {
 

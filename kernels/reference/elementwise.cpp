@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "quire/kernels/check.h"
-#include "quire/kernels/element_types.h"
-#include "quire/kernels/random_values.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
+#include "quire/kernels/detail/random_values.h"
 
 namespace quire::kernels::reference {
 namespace {

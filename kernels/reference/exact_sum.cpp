@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "quire/kernels/check.h"
+#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels::reference {
 namespace {

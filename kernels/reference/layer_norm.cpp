@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "quire/kernels/check.h"
+#include "quire/kernels/detail/check.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "quire/kernels/check.h"
-#include "quire/kernels/element_types.h"
-#include "quire/kernels/update_scalars.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
+#include "quire/kernels/detail/update_scalars.h"
 
 namespace quire::kernels::reference {
 namespace {

@@ -1,6 +1,6 @@
 #include "quire/kernels/sum.h"
 
-#include "quire/kernels/arguments.h"
+#include "quire/kernels/detail/arguments.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "quire/kernels/check.h"
-#include "quire/kernels/element_types.h"
+#include "quire/kernels/detail/check.h"
+#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels::reference {
 namespace {

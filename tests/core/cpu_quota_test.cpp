@@ -1,4 +1,4 @@
-#include "quire/core/cpu_quota.h"
+#include "quire/core/detail/cpu_quota.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "quire/core/detail/flush_to_zero.h"
 #include "quire/core/error.h"
-#include "quire/core/flush_to_zero.h"
 
 namespace quire {
 namespace {

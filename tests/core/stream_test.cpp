@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "quire/core/task_queue.h"
+#include "quire/core/detail/task_queue.h"
 
 namespace quire {
 namespace {

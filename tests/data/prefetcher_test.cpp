@@ -1,4 +1,4 @@
-#include "quire/data/prefetcher.h"
+#include "quire/data/detail/prefetcher.h"
 
 #include <atomic>
 #include <future>

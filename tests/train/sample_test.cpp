@@ -1,4 +1,4 @@
-#include "quire/train/sample.h"
+#include "quire/train/detail/sample.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "quire/train/together.h"
+#include "quire/train/detail/together.h"
 
 #include <gtest/gtest.h>
 

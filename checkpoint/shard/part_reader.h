@@ -1,0 +1,41 @@
+// A part's values, checked tile by tile. Private to this room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quire/checkpoint/shard/shards.h"
+
+namespace quire::checkpoint {
+
+class PartReader {
+ public:
+  // Reads the tiles' hashes and checks them against the part's in the manifest:
+  // SystemError if they differ. `stored` is borrowed.
+  explicit PartReader(const StoredPart& stored);
+
+  std::span<const std::uint64_t> tiles() const { return tiles_; }
+  // out = elements [first, first + count) of the part. SystemError naming those
+  // that fail their hash.
+  void read(std::int64_t first, std::int64_t count, std::byte* out) const;
+  // Reads all and tells of every run of tiles that fails, as elements of the
+  // tensor.
+  void check(const std::function<void(std::string)>& tell) const;
+
+ private:
+  // Tiles [first, first + count) in `buffer`; then fails(tile) for each that
+  // does not have its hash.
+  void read_tiles_at(std::int64_t first, std::int64_t count,
+                     std::vector<std::byte>& buffer,
+                     const std::function<void(std::int64_t)>& fails) const;
+  std::string damage(std::int64_t begin_tile, std::int64_t end_tile) const;
+
+  const StoredPart& stored_;
+  std::vector<std::uint64_t> tiles_;
+};
+
+}  // namespace quire::checkpoint

@@ -1,0 +1,76 @@
+#include "quire/comm/launcher/rank_main.h"
+
+#include <algorithm>
+
+namespace quire::comm {
+namespace {
+
+constexpr int kUsage = 2, kSystem = 3;
+
+// A rank of a world, joined or not yet.
+class Rank {
+ public:
+  Rank(LocalWorld& world, int rank) : world_(world), rank_(rank) {}
+
+  int run(const RankMain& main) {
+    try {
+      communicator_ = world_.join(rank_);
+      return main(*communicator_);
+    } catch (const PeerError& error) {
+      return fail(error.failure());  // known by now
+    } catch (const UsageError& error) {
+      return fail(error.what(), kUsage);
+    } catch (const std::exception& error) {
+      return fail(error.what(), kSystem);
+    } catch (...) {
+      return fail("an exception of an unknown type", kSystem);
+    }
+  }
+
+ private:
+  int fail(const std::string& message, int exit_code) {
+    Failure failure{.rank = rank_, .message = message};
+    failure.exit_code = exit_code;
+    if (communicator_ != nullptr) {
+      const Location place = communicator_->location();
+      failure.step = place.step;
+      failure.layer = place.layer.empty() ? place.phase : place.layer;
+    }
+    return fail(failure);
+  }
+
+  // The communicator still lives: with its death the rank leaves.
+  int fail(const Failure& failure) {
+    if (communicator_ != nullptr) {
+      communicator_->abort(failure);
+    } else {
+      world_.report_death(failure.rank, failure.message, failure.exit_code);
+    }
+    return failure.exit_code;
+  }
+
+  LocalWorld& world_;
+  int rank_;
+  std::unique_ptr<Communicator> communicator_;
+};
+
+}  // namespace
+
+int run_rank(LocalWorld& world, int rank, const RankMain& main) {
+  return Rank(world, rank).run(main);
+}
+
+RunResult result_of(const LocalWorld& world, const std::vector<int>& codes) {
+  RunResult result;
+  result.failure = world.failure();
+  if (result.failure) {
+    result.exit_code = result.failure->exit_code;
+    return result;
+  }
+  const auto bad = std::find_if(codes.begin(), codes.end(),
+                                [](int code) { return code != 0; });
+  if (bad != codes.end()) result.exit_code = *bad;
+  return result;
+}
+
+}  // namespace quire::comm

@@ -1,0 +1,183 @@
+#include "quire/convert/detail/weight_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "quire/checkpoint/files.h"
+#include "quire/checkpoint/json.h"
+#include "quire/core/error.h"
+
+namespace quire::convert {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::File;
+using checkpoint::joined;
+using checkpoint::Json;
+using checkpoint::SafetensorsFile;
+
+constexpr std::string_view kSingle = "model.safetensors";
+constexpr std::string_view kIndex = "model.safetensors.index.json";
+constexpr std::int64_t kMostIndex = std::int64_t{64} << 20;
+constexpr std::size_t kAtOnce = 1 << 16;  // elements in memory while widening
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  const auto [end, ignored] =
+      std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return end == folder.end();
+}
+
+// A file that an index names: in the folder itself or, as the hub's cache keeps
+// them (snapshots/COMMIT/NAME -> ../../blobs/HASH), among the blobs beside it.
+std::string contained(const std::string& folder, const std::string& name) {
+  if (!checkpoint::is_plain_name(name))
+    throw UsageError(fmt::format(
+        "{}: {:?} is no plain file name; expected one in this folder",
+        joined(folder, kIndex), name));
+  const std::string path = joined(folder, name);
+  if (!exists(path))
+    throw UsageError(fmt::format("{} does not exist; {} names it", path,
+                                 joined(folder, kIndex)));
+  std::error_code error;
+  const fs::path target = fs::canonical(path, error);
+  const fs::path home = fs::canonical(folder, error);
+  const bool cached = home.parent_path().filename() == "snapshots";
+  const fs::path blobs = home.parent_path().parent_path() / "blobs";
+  if (error || !(lies_in(target, home) || (cached && lies_in(target, blobs))))
+    throw UsageError(fmt::format(
+        "{} is a link out of its folder; expected a file in it", path));
+  return target.string();
+}
+
+[[noreturn]] void refuse_folder(const std::string& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const auto end = entry.path().extension();
+    if (end == ".bin" || end == ".pt" || end == ".pth")
+      throw UsageError(fmt::format(
+          "{} is a pickle, which runs code when it is read; turn it into "
+          "safetensors once: python -c \"import torch, safetensors.torch as s; "
+          "s.save_file(torch.load('{}', weights_only=True), "
+          "'model.safetensors', {{'format': 'pt'}})\"",
+          entry.path().string(), entry.path().filename().string()));
+  }
+  throw UsageError(
+      fmt::format("{} holds neither {} nor {}", folder, kSingle, kIndex));
+}
+
+float widened(DType type, const std::byte* at) {
+  std::uint16_t half;
+  if (type == DType::kF32) {
+    float value;
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+  std::memcpy(&half, at, sizeof(half));
+  if (type == DType::kBF16) {
+    BFloat16 value;
+    value.bits = half;
+    return static_cast<float>(value);
+  }
+  Float16 value;
+  value.bits = half;
+  return static_cast<float>(value);
+}
+
+bool is_real(const std::optional<DType>& type) {
+  return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16;
+}
+
+}  // namespace
+
+WeightFiles::WeightFiles(const std::string& folder) {
+  const std::string index = joined(folder, kIndex);
+  if (exists(joined(folder, kSingle))) {
+    const auto at =
+        files_.try_emplace(std::string(kSingle), joined(folder, kSingle));
+    add_all(at.first->second);
+  } else if (exists(index)) {
+    open_index(folder, index);
+  } else {
+    refuse_folder(folder);
+  }
+}
+
+const SafetensorsFile& WeightFiles::open(const std::string& folder,
+                                         const std::string& name) {
+  const auto found = files_.find(name);
+  if (found != files_.end()) return found->second;
+  const auto at =
+      files_.try_emplace(name, contained(folder, name), File::Links::kRefuse);
+  return at.first->second;
+}
+
+void WeightFiles::add_all(const SafetensorsFile& file) {
+  for (const auto& entry : file.entries()) {
+    const auto [at, fresh] =
+        weights_.try_emplace(entry.name, Weight{&file, &entry});
+    if (!fresh)
+      throw UsageError(fmt::format("tensor \"{}\" is in {} and in {}",
+                                   entry.name, at->second.file->path(),
+                                   file.path()));
+  }
+}
+
+void WeightFiles::open_index(const std::string& folder,
+                             const std::string& path) {
+  const Json json = Json::parse(checkpoint::read_text(path, kMostIndex), path);
+  std::map<std::string, std::string> place;
+  for (const auto& [tensor, name] : json.at("weight_map").members()) {
+    place[tensor] = name.string();
+    open(folder, name.string()).at(tensor);
+  }
+  for (const auto& [name, file] : files_) add_all(file);
+  for (const auto& [tensor, weight] : weights_)
+    if (!place.contains(tensor))
+      throw UsageError(
+          fmt::format("{} holds the tensor \"{}\", which {} does "
+                      "not name",
+                      weight.file->path(), tensor, path));
+  const auto metadata = json.find("metadata");
+  const auto total = metadata ? metadata->find("total_size") : std::nullopt;
+  if (total && total->kind() == Json::Kind::kInteger)
+    check_sizes(total->integer(INT64_MIN), path);
+}
+
+void WeightFiles::check_sizes(std::int64_t total, const std::string& path) {
+  std::int64_t held = 0;
+  for (const auto& [tensor, weight] : weights_)
+    held += weight.entry->end - weight.entry->begin;
+  if (held != total)
+    warnings_.push_back(fmt::format(
+        "{}: total_size is {}; the files hold {} bytes", path, total, held));
+}
+
+void read_floats(const WeightFiles::Weight& weight, std::int64_t first,
+                 std::span<float> out) {
+  const auto& entry = *weight.entry;
+  if (!is_real(entry.type))
+    throw UsageError(
+        fmt::format("{}: tensor \"{}\" is {}; expected F32, BF16 or F16",
+                    weight.file->path(), entry.name, entry.dtype));
+  const auto width = static_cast<std::size_t>(size_of(*entry.type));
+  std::vector<std::byte> bytes(std::min(out.size(), kAtOnce) * width);
+  for (std::size_t done = 0; done < out.size();) {
+    const std::size_t count = std::min(out.size() - done, kAtOnce);
+    weight.file->read(entry, first + static_cast<std::int64_t>(done),
+                      static_cast<std::int64_t>(count),
+                      std::span(bytes).first(count * width));
+    for (std::size_t i = 0; i < count; ++i)
+      out[done + i] = widened(*entry.type, bytes.data() + i * width);
+    done += count;
+  }
+}
+
+}  // namespace quire::convert

@@ -1,0 +1,113 @@
+#include "quire/data/detail/temporary_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "quire/core/error.h"
+
+namespace quire::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kAttempts = 1000;
+
+[[noreturn]] void fail(const std::string& path, std::string_view what) {
+  throw SystemError(fmt::format("{} cannot be {}: {}", path, what,
+                                std::generic_category().message(errno)));
+}
+
+[[noreturn]] void refuse_existing(const std::string& path) {
+  throw UsageError(fmt::format(
+      "{} exists and is not overwritten; remove it or name another", path));
+}
+
+std::string temporary_name(const fs::path& path, int attempt) {
+  return (path.parent_path() / fmt::format(".{}.{}-{}",
+                                           path.filename().string(), ::getpid(),
+                                           attempt))
+      .string();
+}
+
+// Plain rename where the file system cannot refuse by itself.
+void rename_unless_exists(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                  RENAME_NOREPLACE) == 0)
+    return;
+  if (errno == EEXIST) refuse_existing(to);
+  if (errno != EINVAL && errno != ENOSYS) fail(to, "written");
+  std::error_code ignored;
+  if (fs::exists(to, ignored)) refuse_existing(to);
+  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "written");
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile(std::string path) : path_(std::move(path)) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    temporary_ = temporary_name(path_, attempt);
+    file_ = Descriptor(::open(temporary_.c_str(),
+                              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file_.is_open()) return;
+    if (errno != EEXIST) break;
+  }
+  fail(path_, "written");
+}
+
+TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      file_(std::move(other.file_)),
+      bytes_(other.bytes_) {}
+
+void TemporaryFile::append(std::span<const std::byte> bytes) {
+  write_at(bytes_, bytes);
+  bytes_ += static_cast<std::int64_t>(bytes.size());
+}
+
+void TemporaryFile::write_at(std::int64_t offset,
+                             std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto written =
+        ::pwrite(file_.number(), bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path_, "written");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += written;
+  }
+}
+
+void TemporaryFile::sync() {
+  if (::fsync(file_.number()) != 0) fail(path_, "synced");
+  file_.reset();
+}
+
+void TemporaryFile::publish(const std::string& path, Existing existing) {
+  if (existing == Existing::kRefuse)
+    rename_unless_exists(temporary_, path);
+  else if (::rename(temporary_.c_str(), path.c_str()) != 0)
+    fail(path, "written");
+  temporary_.clear();
+}
+
+void TemporaryFile::remove() noexcept {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void sync_folder_of(const std::string& path) {
+  const auto parent = fs::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  const Descriptor file(
+      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a folder, and need not.
+  if (!file.is_open() || (::fsync(file.number()) != 0 && errno != EINVAL))
+    fail(folder, "synced");
+}
+
+}  // namespace quire::data

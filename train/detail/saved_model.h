@@ -1,0 +1,53 @@
+// A model from the disk, ready to be run over any number of ranks. Private to
+// this room.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "quire/core/allocator.h"
+#include "quire/core/thread_pool.h"
+#include "quire/engine/engine.h"
+#include "quire/nn/loss.h"
+#include "quire/nn/model.h"
+#include "quire/optim/optimizer.h"
+#include "quire/train/detail/together.h"
+
+namespace quire::train {
+
+// What a saved model says of itself.
+struct SavedFacts {
+  std::int64_t vocab;
+  std::int64_t context;
+  std::int64_t sequence;      // trained with; the context if unknown
+  std::int64_t lane_samples;  // trained with; 1 if unknown
+};
+
+class SavedModel {
+ public:
+  // Collective. `path`: a checkpoint, a run's folder, or a Hugging Face folder.
+  // `threads`: per rank; 0: chosen. Values alone are loaded, at stage 3.
+  SavedModel(const std::string& path, int threads,
+             comm::Communicator& communicator);
+
+  const SavedFacts& facts() const { return facts_; }
+  engine::Engine& engine() { return *engine_; }
+  Together& together() { return together_; }
+
+ private:
+  void load_checkpoint(const std::string& path, int threads);
+  void load_hugging_face(const std::string& path, int threads);
+  void make_engine(nn::Model model, engine::Precision precision, int threads);
+
+  Together together_;
+  SavedFacts facts_{};
+  nn::Model model_;
+  nn::CrossEntropy loss_;
+  std::unique_ptr<optim::Optimizer> optimizer_ = optim::sgd({});  // no states
+  Allocator allocator_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+}  // namespace quire::train

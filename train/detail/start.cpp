@@ -1,0 +1,203 @@
+#include "quire/train/detail/start.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "quire/checkpoint/checkpoint.h"
+#include "quire/checkpoint/files.h"
+#include "quire/checkpoint/run_folder.h"
+#include "quire/core/error.h"
+#include "quire/core/hash.h"
+#include "quire/core/thread_pool.h"
+#include "quire/train/detail/memory_plan.h"
+#include "quire/train/detail/state.h"
+
+namespace quire::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// What only rank 0 looks at.
+class Settling {
+ public:
+  Settling(const Blueprint& blueprint, const TrainOptions& options,
+           std::uint64_t data)
+      : blueprint_(&blueprint), options_(&options), data_(data) {}
+
+  Start settle(const PlanQuery& query) {
+    find_checkpoint();
+    if (!start_.checkpoint.empty()) read_checkpoint();
+    const MemoryPlan plan = plan_memory(*blueprint_, query);
+    if (!plan.fits) throw UsageError(explain_refusal(*blueprint_, query, plan));
+    start_.wave = plan.wave;
+    start_.predicted_peak_bytes = plan.largest.memory.total_peak;
+    return std::move(start_);
+  }
+
+ private:
+  const RunConfig& config() const { return blueprint_->config; }
+
+  void find_checkpoint() {
+    const std::string& resume = options_->resume;
+    if (resume == "auto") {
+      find_newest();
+    } else if (resume == "never") {
+      checkpoint::require_fresh(config().output);
+    } else {
+      open(resume);
+      if (is_of_this_run())
+        warn_of_newer_steps();
+      else
+        checkpoint::require_fresh(config().output);
+    }
+  }
+
+  void find_newest() {
+    if (!checkpoint::is_folder(config().output)) return;
+    for (const auto& step : checkpoint::list_steps(config().output)) {
+      if (step.problem.empty())
+        start_.checkpoint = step.path;
+      else
+        start_.warnings.push_back(
+            fmt::format("{} is passed over: {}", step.path, step.problem));
+    }
+  }
+
+  void open(const std::string& path) {
+    const auto saved = checkpoint::Checkpoint::open(path);
+    start_.checkpoint = saved.folder();
+    for (const std::string& line : saved.skipped())
+      start_.warnings.push_back(line);
+  }
+
+  // It stands in the run's own folder.
+  bool is_of_this_run() const {
+    std::error_code ignored;
+    const fs::path parent = fs::absolute(start_.checkpoint).parent_path();
+    return fs::equivalent(parent, config().output, ignored);
+  }
+
+  void warn_of_newer_steps() {
+    for (const auto& step : checkpoint::list_steps(config().output)) {
+      if (step.path <= start_.checkpoint || !step.problem.empty()) continue;
+      start_.warnings.push_back(fmt::format(
+          "{} is newer than what is resumed; it stays until this run saves "
+          "the same step",
+          step.path));
+    }
+  }
+
+  void read_checkpoint() {
+    const auto manifest = checkpoint::read_manifest(start_.checkpoint);
+    const std::string source =
+        start_.checkpoint + "/" + std::string(checkpoint::kManifestName);
+    ConfigDifferences differences =
+        compare(parse_config(manifest.config, source, {}), config());
+    compare_data(manifest, differences);
+    compare_position(manifest, differences);
+    refuse(differences.refused);
+    for (const std::string& line : differences.warned)
+      start_.warnings.push_back(line);
+    start_.progress = manifest.progress;
+    start_.kernels = manifest.kernels;
+  }
+
+  void compare_data(const checkpoint::Manifest& manifest,
+                    ConfigDifferences& differences) const {
+    const auto note = manifest.notes.find(kDataNote);
+    if (note == manifest.notes.end() || note->second == to_hex(data_)) return;
+    differences.refused.push_back(fmt::format(
+        "data.train: checkpoint has a text of hash {}, {} has hash {}",
+        note->second, config().data.train, to_hex(data_)));
+  }
+
+  void compare_position(const checkpoint::Manifest& manifest,
+                        ConfigDifferences& differences) const {
+    const auto& progress = manifest.progress;
+    const std::int64_t position = progress.step * blueprint_->step_samples();
+    if (progress.position == position) return;
+    differences.refused.push_back(fmt::format(
+        "position: checkpoint has {} samples after {} steps, configuration "
+        "has {}",
+        progress.position, progress.step, position));
+  }
+
+  void refuse(const std::vector<std::string>& lines) const {
+    if (lines.empty()) return;
+    std::string message = fmt::format(
+        "{} is of another run; give it the configuration it was saved with, "
+        "or start a new run in another folder",
+        start_.checkpoint);
+    for (const std::string& line : lines) message += "\n  " + line;
+    throw UsageError(message);
+  }
+
+  const Blueprint* blueprint_;
+  const TrainOptions* options_;
+  std::uint64_t data_;
+  Start start_ = {};
+};
+
+std::string as_text(const Start& start) {
+  const auto& progress = start.progress;
+  return Json{{"checkpoint", start.checkpoint},
+              {"step", progress.step},
+              {"updates", progress.updates},
+              {"position", progress.position},
+              {"seed", progress.seed},
+              {"kernels", start.kernels},
+              {"warnings", start.warnings},
+              {"wave", start.wave},
+              {"predicted_peak_bytes", start.predicted_peak_bytes}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Start parse_start(const std::string& text) {
+  const Json json = Json::parse(text);
+  return {.checkpoint = json.at("checkpoint"),
+          .progress = {.step = json.at("step"),
+                       .updates = json.at("updates"),
+                       .position = json.at("position"),
+                       .seed = json.at("seed")},
+          .kernels = json.at("kernels"),
+          .warnings = json.at("warnings"),
+          .wave = json.at("wave"),
+          .predicted_peak_bytes = json.at("predicted_peak_bytes")};
+}
+
+}  // namespace
+
+Start settle(const Blueprint& blueprint, const TrainOptions& options,
+             std::uint64_t data, Together& together) {
+  together.communicator().locate({.step = -1, .phase = "plan"});
+  const RunConfig& config = blueprint.config;
+  const int ranks = together.communicator().size();
+  const int local = options.local_ranks > 0 ? options.local_ranks : ranks;
+  const int threads =
+      config.threads > 0 ? config.threads : default_threads(local);
+  const std::string text = together.from_root([&] {
+    return as_text(Settling(blueprint, options, data)
+                       .settle({.ranks = ranks,
+                                .threads = threads,
+                                .budget_bytes = config.budget_bytes}));
+  });
+  Start start = parse_start(text);
+  start.threads = threads;
+  return start;
+}
+
+void prepare_folder(const RunConfig& config) {
+  checkpoint::make_folders(config.output, {});
+  const std::string name(checkpoint::kConfigName);
+  const std::string temporary = config.output + "/." + name + ".tmp";
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  checkpoint::write_text(temporary, resolved_json(config), {});
+  checkpoint::rename_path(temporary, config.output + "/" + name, {});
+}
+
+}  // namespace quire::train
