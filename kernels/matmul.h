@@ -5,6 +5,10 @@
 // thread computes a panel over the whole of K, in library calls of fixed shape
 // and order; threads take panels. So the bits do not depend on the number of
 // threads.
+//
+// While a product runs, the stack pointer of its threads may lie within a
+// buffer. A signal handler needs a stack of its own (SA_ONSTACK) there, or the
+// thread holds the signal back.
 #pragma once
 
 #include "quire/core/stream.h"

@@ -1,14 +1,19 @@
 #include "quire/train/run.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
-#include <csignal>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 #include <vector>
 
 #include "quire/checkpoint/manifest.h"
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/verify.h"
+#include "quire/core/thread_pool.h"
+#include "quire/train/detail/stop_signal.h"
 #include "tests/train/run_language.h"
 
 namespace quire::train {
@@ -288,13 +293,46 @@ TEST(Diverging, SkippedStepsAdvanceTheStepAndNotTheSchedule) {
   EXPECT_DOUBLE_EQ(outcome.of<StepEvent>().back().lr, 1e30 * 0.9);
 }
 
+// As another process would; returns once the wish has been heard.
+void ask_to_stop() {
+  const StopSignal signal;
+  kill(getpid(), SIGTERM);
+  while (!signal.seen()) std::this_thread::yield();
+}
+
+bool holds_back_terminate() {
+  sigset_t held;
+  pthread_sigmask(SIG_BLOCK, nullptr, &held);
+  return sigismember(&held, SIGTERM) == 1;
+}
+
+TEST(Stopping, InterruptsNoThreadThatComputes) {
+  const StopSignal signal;
+  ThreadPool pool(3);
+  std::atomic<int> held_back = 0;
+  pool.parallel_for(
+      64, [&](std::int64_t, int) { held_back += holds_back_terminate(); });
+  EXPECT_EQ(held_back, 64);
+  ask_to_stop();
+  EXPECT_TRUE(signal.seen());
+}
+
+TEST(Stopping, IsForgottenWithItsLastListener) {
+  {
+    const StopSignal signal;
+    ask_to_stop();
+  }
+  EXPECT_FALSE(holds_back_terminate());
+  EXPECT_FALSE(StopSignal().seen());
+}
+
 TEST(Stopping, SavesAfterTheStepInProgressAndGoesOnWithTheSameBits) {
   const TinyRuns tiny;
   const auto whole = run(tiny.config({"steps=6"}));
   const auto second = tiny.config({"steps=6", "output=" + tiny.path("second")});
   const auto stopped =
       attempt(second, {.ranks = 3, .on_step = [](const auto& s) {
-                         if (s.step == 2) std::raise(SIGTERM);
+                         if (s.step == 2) ask_to_stop();
                        }});
   EXPECT_EQ(stopped.world.exit_code, kStoppedExit);
   ASSERT_TRUE(stopped.result);
@@ -330,7 +368,7 @@ TEST(Processes, EndWithTheBitsOfThreads) {
 TEST(Processes, AllStopAfterTheStepInWhichOneIsAsked) {
   const TinyRuns tiny;
   const auto stop = [](const StepEvent& step) {
-    if (step.step == 2) std::raise(SIGTERM);
+    if (step.step == 2) ask_to_stop();
   };
   EXPECT_EQ(in_processes(tiny.config(), {.ranks = 3, .on_step = stop}),
             kStoppedExit);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 
 namespace quire::train {
 namespace {
@@ -20,8 +21,17 @@ struct Installed {
   std::mutex mutex;
   int users = 0;
   struct sigaction before {};
+  std::thread taker;
+  std::atomic<bool> done = false;
 };
 Installed installed;
+
+sigset_t terminate_alone() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
 
 std::int64_t now_ns() {
   timespec now{};
@@ -38,23 +48,46 @@ void on_signal(int signal) {
   ::raise(signal);
 }
 
-}  // namespace
+// The taker's whole life: to be interrupted.
+void take_signals() {
+  const sigset_t terminate = terminate_alone();
+  pthread_sigmask(SIG_UNBLOCK, &terminate, nullptr);
+  installed.done.wait(false);
+}
 
-StopSignal::StopSignal() {
-  const std::lock_guard lock(installed.mutex);
-  if (installed.users++ > 0) return;
+void install() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, &installed.before);
+  installed.done = false;
+  installed.taker = std::thread(take_signals);
+}
+
+void uninstall() {
+  installed.done = true;
+  installed.done.notify_all();
+  installed.taker.join();
+  sigaction(SIGTERM, &installed.before, nullptr);
+  first_ns = 0;
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  const sigset_t terminate = terminate_alone();
+  pthread_sigmask(SIG_BLOCK, &terminate, &before_);
+  const std::lock_guard lock(installed.mutex);
+  if (installed.users++ == 0) install();
 }
 
 StopSignal::~StopSignal() {
-  const std::lock_guard lock(installed.mutex);
-  if (--installed.users > 0) return;
-  sigaction(SIGTERM, &installed.before, nullptr);
-  first_ns = 0;
+  {
+    const std::lock_guard lock(installed.mutex);
+    if (--installed.users == 0) uninstall();
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 bool StopSignal::seen() const { return first_ns != 0; }

@@ -2,12 +2,20 @@
 // the process goes on. Private to this room.
 #pragma once
 
+#include <signal.h>
+
 namespace quire::train {
 
 // Process-wide, as signals are: the ranks of a process share the wish, which is
 // forgotten when the last of them dies. A launcher and its own launcher may
 // both pass one wish on: a second signal counts if it comes half a second after
 // the first, and then ends the process as if nobody had listened.
+//
+// A thread of its own takes the signal. The calling thread holds it back, and
+// so does every thread that it starts in the meantime: generated code of a
+// matrix product has the stack pointer in the middle of its buffers, and a
+// handler that ran there would write its frame into the heap.
+// REQUIRES: dies in the thread in which it was made.
 class StopSignal {
  public:
   StopSignal();
@@ -16,6 +24,9 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
 
   bool seen() const;
+
+ private:
+  sigset_t before_;  // held back by the calling thread
 };
 
 }  // namespace quire::train
