@@ -1,5 +1,11 @@
 #include "quire/train/generate.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <string>
+
 #include "tools/command.h"
 #include "tools/ranks.h"
 
@@ -24,13 +30,27 @@ int run(const Options& options, const Output& output) {
       output);
 }
 
+// CLI11 reads -1 as 2^64 - 1, and what does not fit as the largest that does.
+std::string refusal_of_seed(const std::string& text) {
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, seed);
+  if (error == std::errc() && stop == end) return {};
+  return fmt::format("Value {} not in range 0 to {}", text, kMost);
+}
+
 void add_sampling_options(CLI::App& app, train::GenerateOptions& options) {
-  app.add_option("--tokens", options.tokens, "to write; 64 by default");
+  const CLI::Range count(std::int64_t{0}, std::int64_t{1} << 30);
+  app.add_option("--tokens", options.tokens, "to write; 64 by default")
+      ->check(count);
   app.add_option("--temperature", options.temperature,
                  "0 (the default): always the likeliest");
   app.add_option("--top-k", options.top_k,
-                 "among the k likeliest; 0 (the default): among all");
-  app.add_option("--seed", options.seed, "of the choices; 1 by default");
+                 "among the k likeliest; 0 (the default): among all")
+      ->check(count);
+  app.add_option("--seed", options.seed, "of the choices; 1 by default")
+      ->check(refusal_of_seed);
   app.add_option("--threads", options.threads, "of a rank; 0: chosen")
       ->check(CLI::Range(0, 1024));
 }

@@ -34,6 +34,18 @@ INSTANTIATE_TEST_SUITE_P(
         Words{"tokenize", "absent", "--tokenizer", "bytes", "--out", "tokens"},
         Words{"tokenize", "absent", "--tokenizer", "gpt2", "--out", "tokens"}));
 
+TEST(Usage, NumbersThatDoNotFitAreNotTakenForOthers) {
+  for (const std::string flag : {"--seed", "--tokens", "--top-k"}) {
+    for (const std::string value : {"-1", "99999999999999999999"}) {
+      const Ended ended =
+          quire_command({"generate", "absent", "--prompt", "a", flag, value});
+      EXPECT_EQ(ended.code, 2);
+      EXPECT_NE(ended.err.find(flag + ": Value " + value), std::string::npos)
+          << ended.err;
+    }
+  }
+}
+
 TEST(Usage, ErrorsAreObjectsToo) {
   const Ended ended = quire_command({"inspect", "absent", "--json"});
   const auto error = ended.json().at("error");
