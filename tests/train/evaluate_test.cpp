@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "quire/checkpoint/save.h"
+#include "quire/core/thread_pool.h"
 #include "tests/support/golden.h"
 #include "tests/train/run_language.h"
 
@@ -85,19 +87,36 @@ TEST(Evaluate, OfAHuggingFaceFolderIsByTransformersLogits) {
   }
 }
 
+std::string refusal(const EvaluateOptions& options) {
+  const auto world = comm::run_threads(2, {.timeout_s = 20},
+                                       [&](comm::Communicator& communicator) {
+                                         evaluate(options, communicator);
+                                         return 0;
+                                       });
+  EXPECT_EQ(world.exit_code, 2);
+  return world.failure->message;
+}
+
 TEST(Evaluate, RefusesASequenceBeyondTheContext) {
   TinyRuns tiny;
   run(tiny.config());
-  const auto world = comm::run_threads(
-      2, {.timeout_s = 20}, [&](comm::Communicator& communicator) {
-        evaluate({.model = tiny.path("run"),
-                  .data = tiny.path("train.bin"),
-                  .sequence = 9},
-                 communicator);
-        return 0;
-      });
-  EXPECT_EQ(world.exit_code, 2);
-  expect_text(world.failure->message, {"--sequence is 9", "8"});
+  expect_text(refusal({.model = tiny.path("run"),
+                       .data = tiny.path("train.bin"),
+                       .sequence = 9}),
+              {"--sequence is 9", "8"});
+}
+
+TEST(Evaluate, RefusesACheckpointWithoutAConfiguration) {
+  TinyRuns tiny;
+  const std::string folder = tiny.path("own");
+  on_ranks<std::uint64_t>(1, [&](comm::Communicator& communicator) {
+    ThreadPool thread(1);
+    Allocator scratch({});
+    Stream stream(Stream::Kind::kInline, "save", thread, scratch);
+    return checkpoint::save(folder, {}, communicator, stream);
+  });
+  expect_text(refusal({.model = folder, .data = tiny.path("train.bin")}),
+              {"step-00000000", "holds no configuration"});
 }
 
 }  // namespace

@@ -23,6 +23,17 @@ bool is_hugging_face(const std::string& path) {
          !std::filesystem::exists(folder / checkpoint::kManifestName, ignored);
 }
 
+// A program of a user's own may save without one.
+void require_config(const checkpoint::Manifest& manifest,
+                    const std::string& folder) {
+  if (manifest.config != "{}") return;
+  throw UsageError(fmt::format(
+      "{} holds no configuration, so its network is not known; expected that "
+      "of a run, as `quire train` saves it: give SaveRequest::config where "
+      "this checkpoint is saved",
+      folder));
+}
+
 }  // namespace
 
 SavedModel::SavedModel(const std::string& path, int threads,
@@ -41,6 +52,7 @@ void SavedModel::load_checkpoint(const std::string& path, int threads) {
   const std::string folder = together_.from_root(
       [&] { return checkpoint::Checkpoint::open(path).folder(); });
   const auto manifest = checkpoint::read_manifest(folder);
+  require_config(manifest, folder);
   const RunConfig config =
       parse_config(manifest.config,
                    folder + "/" + std::string(checkpoint::kManifestName), {});

@@ -24,13 +24,13 @@ class Speed {
  public:
   explicit Speed(std::int64_t step_tokens) : step_tokens_(step_tokens) {}
 
-  void add(double seconds) {
-    if (steps_++ > 0) seconds_ += seconds;
-  }
+  void add(double seconds) { (steps_++ == 0 ? first_ : seconds_) += seconds; }
   // Of one step.
   double of(double seconds) const { return rate(1, seconds); }
-  // Of all steady ones; 0 if there is none.
-  double steady() const { return rate(steps_ - 1, seconds_); }
+  // Of all steady ones, or of the only step; 0 if there is none.
+  double steady() const {
+    return steps_ > 1 ? rate(steps_ - 1, seconds_) : rate(steps_, first_);
+  }
 
  private:
   double rate(std::int64_t steps, double seconds) const {
@@ -40,7 +40,8 @@ class Speed {
 
   std::int64_t step_tokens_;
   std::int64_t steps_ = 0;
-  double seconds_ = 0.0;
+  double first_ = 0.0;
+  double seconds_ = 0.0;  // of the others
 };
 
 }  // namespace quire::train
