@@ -38,7 +38,9 @@ INSTANTIATE_TEST_SUITE_P(Pairwise, Memory,
 // Wide waves leave the last ranks without a lane; they hold units all the same.
 TEST(MemoryOf, RanksWithoutALaneIsThePredictedOne) {
   Training t = test::reference_training();
-  for (t.ranks = 4; t.ranks <= 7; ++t.ranks) {
+  t.steps = 1;
+  for (const int ranks : {4, 7}) {
+    t.ranks = ranks;
     for (int stage = 0; stage <= 3; ++stage) {
       t.options.stage = static_cast<Stage>(stage);
       const Outcome outcome = test::train(t);
@@ -131,6 +133,14 @@ TEST(MemoryBudget, HoldsTheSameModelShardedOverFour) {
     EXPECT_EQ(hand.allocator.report().total_peak,
               fit->largest.memory.total_peak);
   });
+}
+
+TEST(MemoryBudget, TriesAllWidthsOfAWaveUntilTheyAreMany) {
+  EXPECT_EQ(engine::wave_widths(7, 2), (std::vector<int>{4, 3, 2, 1}));
+  const auto widths = engine::wave_widths(1000, 1);
+  EXPECT_EQ(std::vector<int>(widths.begin(), widths.begin() + 9),
+            (std::vector<int>{1000, 500, 250, 125, 62, 31, 16, 15, 14}));
+  EXPECT_EQ(widths.back(), 1);
 }
 
 TEST(MemoryBudget, TakesTheWidestWaveThatFits) {

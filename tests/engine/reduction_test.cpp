@@ -172,7 +172,7 @@ TEST(Reduction, AddsEveryLaneOnceForAnyNumberOfLanesAndRanks) {
     for (int lane = 0; lane < lanes; ++lane)
       batches.push_back(test::tokens(
           {static_cast<float>(lanes) * static_cast<float>(1 << lane)}));
-    for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (const int ranks : {1, 2, 3, 5, 8}) {
       for (const int wave : {1, 2, lanes}) {
         Rig rig = one.rig(lanes, ranks, (lanes + ranks + wave) % 4);
         rig.options.wave = wave;
@@ -222,7 +222,7 @@ void expect_skipped_and_resumed(float bad, int ranks, int stage) {
   const auto momentum = optim::sgd({.momentum = 0.5});
   rig.optimizer = momentum.get();
   rig.options.clip_norm = 10.0;
-  rig.options.schedule = {.warmup = 2};
+  rig.options.schedule = {.warmup = 4};
   const Trained trained = test::train(rig, 3, [&](std::int64_t step, int lane) {
     return test::tokens({step == 1 && lane == 1 ? bad : 1.0f});
   });
@@ -230,9 +230,9 @@ void expect_skipped_and_resumed(float bad, int ranks, int stage) {
   EXPECT_EQ(trained.steps[1].skip, Skip::kNotFinite);
   EXPECT_EQ(trained.steps[2].skip, Skip::kNone);
   EXPECT_EQ(trained.steps[2].gradient_norm, 1.0);
-  EXPECT_EQ(trained.steps[2].lr_factor, 1.0);  // the second accepted update's
-  // 1 - 0.5 * 1 - 1 * (0.5 + 1)
-  EXPECT_EQ(trained.ledger.master("times.w")[0], -1.0f);
+  EXPECT_EQ(trained.steps[2].lr_factor, 0.5);  // the second accepted update's
+  // 1 - 0.25 * 1 - 0.5 * (0.5 + 1)
+  EXPECT_EQ(trained.ledger.master("times.w")[0], 0.0f);
   EXPECT_EQ(trained.ledger.values("momentum_buffer", "times.w")[0], 1.5f);
 }
 
