@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "quire/autograd/tape.h"
 #include "quire/autograd/variable.h"

@@ -1,6 +1,6 @@
-// The tape of one unit's run over one lane. Operations append their backward;
-// backward() runs them in reverse and drops each as it goes, so that memory
-// falls as the backward proceeds.
+// The tape of one segment's run over one lane. Operations append their
+// backward; backward() runs them in reverse and drops each as it goes, so that
+// memory falls as the backward proceeds.
 //
 //   leaf | parameter | operation ...   backward   gradient ...
 //
@@ -51,8 +51,7 @@ class Tape {
   struct Context {
     Stream* stream;
     Allocator* allocator;
-    ParameterSource* parameters =
-        nullptr;  // may be null if no parameter is used
+    ParameterSource* parameters = nullptr;  // needed if any parameter is used
     Mode mode = Mode::kTraining;
     std::uint64_t seed = 0;
     std::uint32_t step = 0;

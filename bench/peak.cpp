@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 namespace quire::bench {
@@ -17,8 +16,8 @@ constexpr int kBytes = 64;
 constexpr int kBytes = 32;
 #endif
 using Vector [[gnu::vector_size(kBytes)]] = float;
-constexpr int kChains =
-    12;  // more than latency times units: every unit is busy
+// More than latency times units: every unit is busy.
+constexpr int kChains = 12;
 constexpr std::int64_t kRounds = 1 << 16;
 
 // 2 * kChains * lanes * kRounds FLOP.

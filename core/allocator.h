@@ -19,11 +19,12 @@
 namespace quire {
 
 enum class Category : std::uint8_t {
-  kParameters,   // shards that stay: masters and published values
-  kGathered,     // open units
-  kGradients,    // lanes' gradients, nodes of the tree, the rank's summed shard
-  kOptimizer,    // states
-  kActivations,  // saved for backward, and what is alive between layers
+  kParameters,  // shards that stay: masters and published values
+  kGathered,    // open units
+  kGradients,   // lanes' gradients, nodes of the tree, the rank's summed shard
+  kOptimizer,   // states
+
+  kActivations,    // saved for backward, and what is alive between layers
   kCommunication,  // arrivals of an exchange
   kWorkspace,      // scratch of kernels
 };
@@ -33,8 +34,8 @@ std::string_view name_of(Category category);
 struct MemoryReport {
   std::array<std::int64_t, kCategories> current{};  // bytes
   std::array<std::int64_t, kCategories> peak{};     // each category's own peak
-  std::array<std::int64_t, kCategories>
-      at_peak{};  // the categories when the total peaked
+  // The categories when the total peaked.
+  std::array<std::int64_t, kCategories> at_peak{};
   std::int64_t total_current = 0;
   std::int64_t total_peak = 0;
 
@@ -71,8 +72,8 @@ class Allocator {
     Device device = Device::kCpu;
     std::optional<std::int64_t> budget_bytes{};  // none: no limit
     std::string owner{};                         // named in messages: "rank 2"
-    bool poison = false;  // fill what is allocated and what is released with
-                          // NaN patterns (tests)
+    // Fill what is allocated and what is released with NaN patterns (tests).
+    bool poison = false;
   };
   explicit Allocator(Options options);
   ~Allocator();

@@ -18,9 +18,8 @@ int affinity_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(
-      std::thread::hardware_concurrency());  // more cores than a cpu_set_t
-                                             // counts
+  // There are more cores than a cpu_set_t counts.
+  return static_cast<int>(std::thread::hardware_concurrency());
 }
 
 }  // namespace

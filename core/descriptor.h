@@ -1,4 +1,4 @@
-// An owned file descriptor, closed when it dies.
+// An open file of the system, closed when its owner dies.
 #pragma once
 
 #include <unistd.h>
@@ -7,6 +7,7 @@
 
 namespace quire {
 
+// Move-only; empty by default.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -24,7 +25,7 @@ class Descriptor {
 
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
-  void reset() {
+  void reset() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
 

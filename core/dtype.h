@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -24,6 +23,11 @@ constexpr std::int64_t size_of(DType dtype) {
       return 1;
   }
   return 0;
+}
+
+// What layers compute in: fp32 and bf16.
+constexpr bool is_compute_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16;
 }
 
 // "fp32", "bf16", "fp16", "i32", "i64", "u8": what a configuration and a

@@ -24,8 +24,8 @@ class SystemError : public std::runtime_error {
       : std::runtime_error(message) {}
 };
 
-// A budget was exceeded by `requested` bytes more; the message holds the table
-// of categories.
+// An allocation would exceed a budget; the message holds the table of
+// categories.
 class OutOfMemory : public SystemError {
  public:
   using SystemError::SystemError;

@@ -35,8 +35,7 @@ constexpr float uniform(std::uint32_t word) {
 // What names one random tensor of a step: element e takes word e % 4 of block
 // {e / 4 (64 bits), lane, step}.
 struct RandomKey {
-  std::uint64_t key =
-      0;  // XXH3-64 of (seed, layer path, operation index); see random_key
+  std::uint64_t key = 0;  // random_key of seed, layer path, operation's index
   std::uint32_t lane = 0;
   std::uint32_t step = 0;
 

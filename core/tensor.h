@@ -23,9 +23,8 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  std::byte* data() const {
-    return data_;
-  }  // nullptr on the meta device; else aligned to 64 bytes
+  // nullptr on the meta device; else aligned to 64 bytes.
+  std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
 

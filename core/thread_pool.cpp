@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -19,8 +18,8 @@
 namespace quire {
 namespace {
 
-constexpr int kSpins =
-    200;  // some microseconds: as long as waking a thread takes
+// Some microseconds: as long as waking a thread takes.
+constexpr int kSpins = 200;
 constexpr std::uint32_t kOpen = 1u << 31;
 
 void pause() {

@@ -9,8 +9,8 @@
 namespace quire::kernels {
 
 enum class Activation : std::uint8_t {
-  kGeluTanh,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))   (Hendrycks,
-              // Gimpel, 2016)
+  // GELU (Hendrycks, Gimpel, 2016), approximated and exact.
+  kGeluTanh,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
   kGeluErf,   // x/2 (1 + erf(x / sqrt(2)))
   kRelu,      // max(x, 0), derivative 0 at 0
 };

@@ -27,8 +27,7 @@ struct AttentionShape {
   std::int64_t batch;     // B
   std::int64_t sequence;  // T
   std::int64_t heads;     // query heads
-  std::int64_t kv_heads;  // divides heads; kv head j serves query heads j*g ...
-                          // j*g + g - 1
+  std::int64_t kv_heads;  // divides heads; query head h uses kv head h / g
   std::int64_t width;     // D, of one head
   bool causal = true;     // query t sees keys 0 ... t
   float scale = 0.0f;     // usually 1 / sqrt(D)
@@ -39,8 +38,9 @@ struct AttentionShape {
   RandomKey key = {};
 };
 
-// y(b, t, h) = sum over j of softmax_j(scale q(b, t, h) . k(b, j, h/g)) v(b, j,
-// h/g). All data fp32, or all bf16.
+//   y(b, t, h) = sum over j of softmax_j(scale q(b, t, h) . k(b, j, h/g))
+//                              v(b, j, h/g)
+// with g = heads / kv_heads. All data fp32, or all bf16.
 struct AttentionForward {
   AttentionShape shape;
   Heads q, k, v;

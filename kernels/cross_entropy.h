@@ -14,13 +14,13 @@ namespace quire::kernels {
 // of 256; chunks, and then the losses of rows, are added in fp64 in order.
 struct CrossEntropyForward {
   Tensor logits;  // [M, V] fp32 or bf16
-  Tensor labels;  // [M] i32: in [0, V) or `ignore`; else UsageError naming row
-                  // and label
+  Tensor labels;  // [M] i32: in [0, V) or `ignore`
   Tensor lse;     // [M] fp32: logsumexp of every row, written
   std::int32_t ignore = -100;
   float smoothing = 0.0f;
 };
 // Returns the sum of the losses of the valid rows; 0 on the meta device.
+// Throws UsageError naming the first row whose label is neither.
 double cross_entropy_forward(const CrossEntropyForward& args, Stream& stream);
 
 // dlogits = scale * d(sum)/d(logits); rows of ignored labels are zero.

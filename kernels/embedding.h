@@ -20,8 +20,8 @@ struct EmbeddingBackward {
   Tensor ids;     // [M] i32, every id in [0, V)
   Tensor dy;      // [M, C] fp32 or bf16
   Tensor dtable;  // [V, C] fp32
-  bool accumulate =
-      false;  // false: dtable is overwritten, rows that no id names with zeros
+  // False: dtable is overwritten, rows that no id names with zeros.
+  bool accumulate = false;
 };
 void embedding_backward(const EmbeddingBackward& args, Stream& stream);
 

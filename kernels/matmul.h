@@ -27,11 +27,12 @@ namespace quire::kernels {
 //             {.a = dy, .b = x, .c = dw, .transpose_a = true,
 //              .accumulate = true}
 struct Matmul {
-  Tensor a;          // [M, K], or [K, M] if transpose_a
-  Tensor b;          // [K, N], or [N, K] if transpose_b
-  Tensor c;          // [M, N], overwritten or accumulated into
-  Tensor bias = {};  // [N], of a's type, added to every row; undefined: none.
-                     // Not together with accumulate
+  Tensor a;  // [M, K], or [K, M] if transpose_a
+  Tensor b;  // [K, N], or [N, K] if transpose_b
+  Tensor c;  // [M, N], overwritten or accumulated into
+  // [N], of a's type, added to every row; undefined: none. Not together with
+  // accumulate.
+  Tensor bias = {};
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;  // REQUIRES c fp32

@@ -19,8 +19,8 @@ struct AdamUpdate {
   Tensor grad;    // [n] fp32
   Tensor master;  // [n] fp32
   Tensor m, v;    // [n] fp32
-  Tensor
-      published;  // [n] of any float type: master rounded; may be master itself
+  // [n] of any float type: master rounded; may be master itself.
+  Tensor published;
   double lr, beta1, beta2, eps, decay;
   double correction1, correction2;
   bool decoupled = true;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "quire/core/stream.h"
 #include "quire/core/tensor.h"
@@ -21,11 +20,11 @@ enum class TreeStep : std::uint8_t { kPush, kAdd };
 inline constexpr std::size_t kMaxTreeInputs = std::size_t{1} << 14;
 
 struct TreeAdd {
-  std::span<const Tensor>
-      inputs;  // [n] each, fp32 or bf16, in the order of their lanes
+  // [n] each, fp32 or bf16, in the order of their lanes.
+  std::span<const Tensor> inputs;
   std::span<const TreeStep> steps;  // pushes every input once
-  std::span<const Tensor>
-      outputs;  // [n] fp32; an output may be one of the inputs, whole
+  // [n] fp32; an output may be one of the inputs, whole.
+  std::span<const Tensor> outputs;
 };
 // Outputs are apart from each other. Throws UsageError unless the steps fit the
 // numbers of inputs and outputs, naming both.

@@ -12,7 +12,6 @@
 // (2, 0) + (0, 4). Every name given out is canonical; any name is taken.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -39,10 +38,12 @@ struct Node {
 class Waves {
  public:
   enum class Order {
-    kAcrossRanks,  // a wave is consecutive over the ranks: the owner merges as
-                   // it goes (stages 2 and 3)
-    kAlongRank,    // a rank's lanes are consecutive over the whole step: it
-                   // keeps few nodes (stages 0 and 1)
+    // A wave is consecutive over the ranks: the owner merges as it goes (stages
+    // 2 and 3).
+    kAcrossRanks,
+    // A rank's lanes are consecutive over the whole step: it keeps few nodes
+    // (stages 0 and 1).
+    kAlongRank
   };
   // `width`: lanes per rank and wave, at most; clipped to what a rank can have.
   // REQUIRES: all >= 1; else UsageError.

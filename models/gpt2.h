@@ -14,8 +14,8 @@ struct Gpt2Options {
   std::int64_t heads;
   std::int64_t context;
   std::int64_t vocab;
-  float dropout =
-      0.0f;  // of embeddings, attention probabilities and residual branches
+  // Of embeddings, attention probabilities and residual branches.
+  float dropout = 0.0f;
   float norm_eps = 1e-5f;
 };
 

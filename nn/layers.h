@@ -21,8 +21,7 @@ class Linear final : public Layer {
     std::int64_t in;
     std::int64_t out;
     bool bias = true;
-    std::optional<Initializer> init =
-        {};  // of the weight; default linear_init(in)
+    std::optional<Initializer> init = {};  // of the weight: linear_init(in)
   };
   explicit Linear(Options options);
   Var operator()(const Var& x) const;

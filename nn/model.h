@@ -34,8 +34,8 @@ class Model {
   struct Position {
     std::string name;  // unique; keys random numbers, stands in messages
     const Layer* layer;
-    bool joins_previous =
-        false;  // gathered and reduced together with the position before
+    // Gathered and reduced together with the position before.
+    bool joins_previous = false;
   };
   struct Placement {
     bool joins_previous = false;

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

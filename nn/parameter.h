@@ -34,17 +34,19 @@ inline Initializer normal(float deviation) {
 
 class Module;
 
-// A member of a module, registered under its name: `nn::Parameter
-// weight_{*this, "weight", {.shape = {out, in}}};`. Const after its model is
-// built; used by all ranks of a process.
+// A member of a module, registered under its name:
+//
+//   nn::Parameter weight_{*this, "weight", {.shape = {out, in}}};
+//
+// Const after its model is built; used by all ranks of a process.
 class Parameter {
  public:
   struct Options {
     Shape shape;
     Initializer init = {};
     bool trainable = true;
-    std::optional<bool> decay =
-        {};  // weight decay by default: on matrices (rank >= 2) only
+    // Weight decay by default: on matrices (rank >= 2) only.
+    std::optional<bool> decay = {};
   };
   // Throws UsageError if the name is empty, holds a '.', or is taken in the
   // module.

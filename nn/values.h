@@ -17,9 +17,8 @@ class Values {
  public:
   using Entry = std::pair<std::string, Var>;
   Values() = default;
-  Values(Var x) {
-    entries_.emplace_back("x", std::move(x));
-  }  // NOLINT: a layer returns its one result
+  // Not explicit: a layer returns its one result.
+  Values(Var x) { entries_.emplace_back("x", std::move(x)); }
   Values(std::initializer_list<Entry> entries) : entries_(entries) {}
   explicit Values(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 

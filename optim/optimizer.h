@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,10 +50,10 @@ struct AdamOptions {
   double beta2 = 0.999;  // in [0, 1)
   double eps = 1e-8;     // above 0, in fp32 too
 };
-std::unique_ptr<Optimizer> adamw(
-    const AdamOptions& options);  // decay apart from the gradient
-std::unique_ptr<Optimizer> adam(
-    const AdamOptions& options);  // decay added to the gradient
+// Decay apart from the gradient.
+std::unique_ptr<Optimizer> adamw(const AdamOptions& options);
+// Decay added to the gradient.
+std::unique_ptr<Optimizer> adam(const AdamOptions& options);
 
 struct SgdOptions {
   double momentum = 0.0;  // in [0, 1)

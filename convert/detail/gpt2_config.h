@@ -1,4 +1,4 @@
-// config.json of a GPT-2. Private to this room.
+// config.json of a GPT-2.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // The weights of a Hugging Face folder: model.safetensors, or the shards that
-// model.safetensors.index.json names. Private to this room.
+// model.safetensors.index.json names.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "quire/checkpoint/safetensors.h"

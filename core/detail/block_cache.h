@@ -10,8 +10,8 @@ namespace quire {
 
 struct Block {
   std::byte* data = nullptr;
-  std::int64_t capacity =
-      0;  // bytes; from kHugePageBytes on, a mapping on a huge page's boundary
+  // Bytes; from kHugePageBytes on, a mapping on a huge page's boundary.
+  std::int64_t capacity = 0;
 };
 
 inline constexpr std::int64_t kHugePageBytes = std::int64_t{1} << 21;

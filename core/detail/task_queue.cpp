@@ -69,8 +69,7 @@ void TaskQueue::run_front(Lock& lock) {
   } catch (...) {
     failure = std::current_exception();
   }
-  task =
-      nullptr;  // what it held is released before anybody sees that it has run
+  task = nullptr;  // what it held dies before anybody sees that it has run
   lock.lock();
   busy_ = false;
   if (failure == nullptr) {

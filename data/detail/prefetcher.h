@@ -1,5 +1,4 @@
-// Loads the batches of one request ahead, in a thread of its own. Private to
-// this room.
+// Loads the batches of one request ahead, in a thread of its own.
 //
 //   ask -> asked -> loading -> ready -> take of an equal request
 //

@@ -1,5 +1,5 @@
 // A file that comes into being under a temporary name beside its final one, and
-// takes that name when it is whole. Private to this room.
+// takes that name when it is whole.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 #include "quire/kernels/exact_sum.h"
 
 #include <algorithm>
-#include <new>
 
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/detail/check.h"

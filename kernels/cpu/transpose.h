@@ -2,7 +2,6 @@
 // registers: libraries pack a transposed operand element by element.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
 #include <string_view>
 
 #include "quire/core/tensor.h"
@@ -29,9 +28,6 @@ void require_one_shape(std::string_view kernel,
 void require_alike(std::string_view kernel,
                    std::initializer_list<Argument> args);
 
-inline bool is_compute_type(DType type) {
-  return type == DType::kF32 || type == DType::kBF16;
-}
 inline bool is_float_type(DType type) {
   return is_compute_type(type) || type == DType::kF16;
 }

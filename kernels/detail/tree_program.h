@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "quire/kernels/tree_add.h"
@@ -32,12 +31,13 @@ struct TreeMove {
 };
 
 // For a range of elements: first all sums in order, then the inputs of
-// `staging` into its buffers, then all moves. No output is written before the
+// `staged` into their buffers, then all moves. No output is written before the
 // last read of an input that it aliases.
 struct TreeProgram {
   std::vector<TreeSum> sums;
-  std::vector<TreePlace> staged;  // inputs to copy; the i-th to buffer
-  std::int32_t first_staged = 0;  // first_staged + i
+  // Inputs to copy, the i-th to buffer first_staged + i.
+  std::vector<TreePlace> staged;
+  std::int32_t first_staged = 0;
   std::vector<TreeMove> moves;
   std::int32_t buffers = 0;
 };

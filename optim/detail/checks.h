@@ -1,4 +1,4 @@
-// What optimizers refuse; private to this room.
+// What optimizers refuse.
 #pragma once
 
 #include <string_view>
