@@ -46,6 +46,16 @@ std::vector<std::int64_t> gather_number(Communicator& communicator,
 
 }  // namespace
 
+Failure failure_at(const Communicator& communicator, std::string message,
+                   int exit_code) {
+  const Location place = communicator.location();
+  return {.rank = communicator.rank(),
+          .step = place.step,
+          .layer = std::string(place.layer.empty() ? place.phase : place.layer),
+          .message = std::move(message),
+          .exit_code = exit_code};
+}
+
 std::vector<std::string> gather_text(Communicator& communicator,
                                      std::string_view text, const Call& call) {
   const auto size = checked(static_cast<std::int64_t>(text.size()),

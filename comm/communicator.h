@@ -35,15 +35,15 @@ namespace quire::comm {
 struct Call {
   Stream* stream;
   Purpose purpose = Purpose::kControl;
-  std::string_view unit = "";  // outlives the record
+  std::string_view unit = "";  // read until the call has run
 };
 
 // Where a rank is: kept where peers and the launcher can read it after the
 // rank's death.
 struct Location {
   std::int64_t step = -1;
-  std::string_view phase = "";  // "forward", "backward", "reduce", "commit",
-                                // "update", "save", "load", "data", ...
+  // "forward", "backward", "reduce", "commit", "update", "save", "load", ...
+  std::string_view phase = "";
   std::string_view layer = "";  // may be empty
 };
 
@@ -113,6 +113,10 @@ class Communicator {
  protected:
   Communicator() = default;
 };
+
+// A failure of this rank, at the place that it was last located at.
+Failure failure_at(const Communicator& communicator, std::string message,
+                   int exit_code);
 
 // Every rank's text, in the order of ranks. Collective; on call's stream,
 // finished on return.

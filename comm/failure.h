@@ -8,12 +8,16 @@
 
 namespace quire::comm {
 
+// What a run ends with, unless its failure says otherwise.
+inline constexpr int kUsageExit = 2;   // UsageError
+inline constexpr int kSystemExit = 3;  // any other
+
 struct Failure {
   int rank = -1;
   std::int64_t step = -1;  // -1: outside a step
   std::string layer{};     // or phase: "h.1", "commit", "save"; may be empty
   std::string message{};   // what the rank threw, or how it ended
-  int exit_code = 3;       // what the run ends with
+  int exit_code = kSystemExit;  // what the run ends with
 
   // "rank 2: step 17: layer h.1: killed by signal 9 (SIGKILL)"
   std::string to_string() const;

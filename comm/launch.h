@@ -20,8 +20,9 @@ struct Launch {
   int local_rank = 0;
   int local_size = 1;
   int node = 0;
-  std::string run_id;  // the same for all ranks of one start, different for the
-                       // next: names the rendezvous
+  // The same for all ranks of one start, different for the next: names the
+  // rendezvous.
+  std::string run_id;
 };
 
 struct LaunchFlags {  // explicit flags beat every environment

@@ -6,8 +6,6 @@
 // kill: the kernel drops the memory with its last mapping.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,9 +45,6 @@ class LocalWorld {
   // Records that rank `rank` ended as `message` says, unless a failure is known
   // already; wakes all waits.
   void report_death(int rank, std::string message, int exit_code);
-  // The rank has ended well: peers that still wait for it fail at once instead
-  // of timing out.
-  void report_end(int rank);
   // True once the rank has ended well or its communicator has died.
   bool has_left(int rank) const;
 

@@ -1,7 +1,5 @@
 #include "quire/comm/meta.h"
 
-#include <fmt/format.h>
-
 #include "quire/comm/detail/checks.h"
 
 namespace quire::comm {

@@ -2,7 +2,6 @@
 // on a time-out, the trace, and the counters that are compared with the plan.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -38,8 +37,7 @@ struct Traffic {
 struct RecordEntry {
   std::uint64_t sequence;  // within its communicator
   Purpose purpose;
-  std::string_view unit;  // copied by the record, as is the channel
-  std::string_view channel;
+  std::string_view unit, channel;  // copied by the record
   std::int64_t wire_bytes;
   std::int64_t queued_ns, started_ns, finished_ns;  // steady clock; 0: not yet
 };
@@ -61,8 +59,8 @@ class Record {
   Traffic traffic(Purpose purpose) const;
   // Of the plan's collectives: all purposes but kControl.
   Traffic plan_traffic() const;
-  std::vector<RecordEntry> newest(
-      std::size_t count) const;  // the oldest of them first
+  // The oldest of them first.
+  std::vector<RecordEntry> newest(std::size_t count) const;
   // One line per entry of newest(count): for a message at a time-out.
   std::string dump(std::size_t count) const;
 

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "quire/comm/launcher/children.h"
+#include "quire/comm/launcher/pipe.h"
 #include "quire/comm/launcher/prefixed_output.h"
 #include "quire/comm/run.h"
 
@@ -20,35 +20,26 @@ using Clock = std::chrono::steady_clock;
 // successful exec.
 class ExecReport {
  public:
-  ExecReport() {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw SystemError(
-          fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-    }
-    reader_ = Descriptor(ends[0]);
-    writer_ = Descriptor(ends[1]);
-  }
-
   [[noreturn]] void fail_in_child() const {
     const int reason = errno;
-    const ssize_t ignored = write(writer_.number(), &reason, sizeof(reason));
+    const ssize_t ignored =
+        write(pipe_.writer.number(), &reason, sizeof(reason));
     _exit(ignored < 0 ? 126 : 127);
   }
 
   // In the parent: 0 once the command runs.
   int reason() {
-    writer_.reset();
+    pipe_.writer.reset();
     int reason = 0;
     ssize_t got = 0;
     do {
-      got = read(reader_.number(), &reason, sizeof(reason));
+      got = read(pipe_.reader.number(), &reason, sizeof(reason));
     } while (got < 0 && errno == EINTR);
     return got == sizeof(reason) ? reason : 0;
   }
 
  private:
-  Descriptor reader_, writer_;
+  Pipe pipe_;
 };
 
 class CommandRun {

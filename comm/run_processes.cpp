@@ -64,7 +64,7 @@ class ProcessRun {
     if (world_.has_left(ended.rank) && ended.end.signal == 0) return;
     const std::string early =
         ended.end.signal == 0 ? " before the run ended" : "";
-    world_.report_death(ended.rank, ended.end.to_string() + early, 3);
+    world_.report_death(ended.rank, ended.end.to_string() + early, kSystemExit);
   }
 
   LocalWorld world_;

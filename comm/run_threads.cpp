@@ -48,7 +48,7 @@ std::vector<std::thread> start(const std::shared_ptr<ThreadRun>& run,
     } catch (const std::system_error& error) {
       run->world.report_death(
           rank, std::string("its thread cannot be started: ") + error.what(),
-          3);
+          kSystemExit);
       break;
     }
   }

@@ -7,8 +7,6 @@ void add_json_flag(CLI::App& app) {
       "the last line of stdout is the result as JSON");
 }
 
-bool wants_json(const CLI::App& app) { return app.count("--json") > 0; }
-
 void add_set_option(CLI::App& app, std::vector<std::string>& overrides) {
   app.add_option("--set", overrides,
                  "KEY=VALUE in place of the configuration's: zero.stage=2")

@@ -26,7 +26,6 @@ Command tokenize_command(CLI::App& root);
 
 // --json, which every subcommand has.
 void add_json_flag(CLI::App& app);
-bool wants_json(const CLI::App& app);
 // --set, whose values are appended to `overrides`.
 void add_set_option(CLI::App& app, std::vector<std::string>& overrides);
 

@@ -2,8 +2,6 @@
 // code.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -14,8 +12,6 @@
 
 namespace quire::tools {
 namespace {
-
-constexpr int kUsageExit = 2, kSystemExit = 3;
 
 Output::Form form_of(bool json) {
   return json ? Output::Form::kJson : Output::Form::kText;
@@ -40,9 +36,9 @@ int guarded(const Command& command, const Output& output) {
   } catch (const comm::PeerError& error) {
     return output.failure(error.failure());
   } catch (const UsageError& error) {
-    return fail(output, error.what(), kUsageExit);
+    return fail(output, error.what(), comm::kUsageExit);
   } catch (const std::exception& error) {
-    return fail(output, error.what(), kSystemExit);
+    return fail(output, error.what(), comm::kSystemExit);
   }
 }
 
@@ -63,7 +59,7 @@ int end_of_parsing(const CLI::App& app, const CLI::ParseError& error,
   const auto chosen = app.get_subcommands();
   const std::string of = chosen.empty() ? "" : " " + chosen[0]->get_name();
   return fail(output, fmt::format("{}; see quire{} --help", error.what(), of),
-              kUsageExit);
+              comm::kUsageExit);
 }
 
 std::vector<Command> add_commands(CLI::App& app) {
@@ -97,7 +93,8 @@ int run(int argc, char** argv) {
   for (const Command& command : commands) {
     if (command.app->parsed()) return guarded(command, output);
   }
-  return fail(output, "no subcommand is given; see quire --help", kUsageExit);
+  return fail(output, "no subcommand is given; see quire --help",
+              comm::kUsageExit);
 }
 
 }  // namespace

@@ -14,17 +14,6 @@ namespace quire::tools {
 namespace {
 
 constexpr int kMostRanks = 256;  // of one host
-constexpr int kUsageExit = 2, kSystemExit = 3;
-
-comm::Failure failure_at(const comm::Communicator& communicator,
-                         std::string message, int exit_code) {
-  const comm::Location place = communicator.location();
-  return {.rank = communicator.rank(),
-          .step = place.step,
-          .layer = std::string(place.layer.empty() ? place.phase : place.layer),
-          .message = std::move(message),
-          .exit_code = exit_code};
-}
 
 // A diverged run ends by an exit code that run_threads and run_processes do not
 // know.
@@ -104,13 +93,13 @@ int run_in_world(const comm::Launch& launch, const RankJob& job,
     return is_ours_to_print(failure, launch.rank) ? output.failure(failure)
                                                   : failure.exit_code;
   } catch (const UsageError& error) {
-    return fail_in_world(*communicator,
-                         failure_at(*communicator, error.what(), kUsageExit),
-                         output);
+    return fail_in_world(
+        *communicator,
+        failure_at(*communicator, error.what(), comm::kUsageExit), output);
   } catch (const std::exception& error) {
-    return fail_in_world(*communicator,
-                         failure_at(*communicator, error.what(), kSystemExit),
-                         output);
+    return fail_in_world(
+        *communicator,
+        failure_at(*communicator, error.what(), comm::kSystemExit), output);
   }
 }
 

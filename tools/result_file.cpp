@@ -22,17 +22,15 @@ namespace {
 
 ResultFile::ResultFile()
     : descriptor_(memfd_create("quire-result", MFD_CLOEXEC)) {
-  if (descriptor_ < 0) fail("passed on");
+  if (!descriptor_.is_open()) fail("passed on");
 }
-
-ResultFile::~ResultFile() { close(descriptor_); }
 
 // The JSON is one line; the text follows.
 void ResultFile::write(const Result& result) const {
   const std::string bytes = result.json + "\n" + result.text;
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t count =
-        ::write(descriptor_, bytes.data() + done, bytes.size() - done);
+        ::write(descriptor_.number(), bytes.data() + done, bytes.size() - done);
     if (count < 0 && errno != EINTR) fail("written");
     if (count > 0) done += static_cast<std::size_t>(count);
   }
@@ -42,8 +40,8 @@ Result ResultFile::read() const {
   std::string bytes;
   std::array<char, 1 << 16> block;
   for (;;) {
-    const ssize_t count = pread(descriptor_, block.data(), block.size(),
-                                static_cast<off_t>(bytes.size()));
+    const ssize_t count = pread(descriptor_.number(), block.data(),
+                                block.size(), static_cast<off_t>(bytes.size()));
     if (count < 0 && errno != EINTR) fail("read");
     if (count == 0) break;
     if (count > 0) bytes.append(block.data(), static_cast<std::size_t>(count));

@@ -2,6 +2,7 @@
 // anonymous file that both have open.
 #pragma once
 
+#include "quire/core/descriptor.h"
 #include "tools/output.h"
 
 namespace quire::tools {
@@ -9,15 +10,12 @@ namespace quire::tools {
 class ResultFile {
  public:
   ResultFile();  // SystemError if the system gives none
-  ~ResultFile();
-  ResultFile(const ResultFile&) = delete;
-  ResultFile& operator=(const ResultFile&) = delete;
 
   void write(const Result& result) const;
   Result read() const;  // what was written; empty if nothing was
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 }  // namespace quire::tools

@@ -1,14 +1,10 @@
 #include "quire/comm/launcher/prefixed_output.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
-
-#include "quire/core/error.h"
 
 namespace quire::comm {
 namespace {
@@ -27,25 +23,20 @@ void write_all(int to, std::string_view text) {
 
 PrefixedOutput::PrefixedOutput(std::string prefix, int to)
     : prefix_(std::move(prefix)), to_(to) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw SystemError(
-        fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  }
-  reader_ = Descriptor(ends[0]);
-  writer_ = Descriptor(ends[1]);
-  fcntl(reader_.number(), F_SETFL, O_NONBLOCK);
+  fcntl(pipe_.reader.number(), F_SETFL, O_NONBLOCK);
 }
 
-void PrefixedOutput::connect_in_child() const { dup2(writer_.number(), to_); }
+void PrefixedOutput::connect_in_child() const {
+  dup2(pipe_.writer.number(), to_);
+}
 
 void PrefixedOutput::pass_on() {
   std::array<char, 4096> part{};
-  while (reader_.is_open()) {
-    const ssize_t got = read(reader_.number(), part.data(), part.size());
+  while (pipe_.reader.is_open()) {
+    const ssize_t got = read(pipe_.reader.number(), part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) return reader_.reset();
+    if (got <= 0) return pipe_.reader.reset();
     pending_.append(part.data(), static_cast<std::size_t>(got));
     write_lines();
   }

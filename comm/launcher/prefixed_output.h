@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "quire/core/descriptor.h"
+#include "quire/comm/launcher/pipe.h"
 
 namespace quire::comm {
 
@@ -16,10 +16,10 @@ class PrefixedOutput {
   // In the child: `to` becomes the pipe.
   void connect_in_child() const;
   // In the parent, once the child has been forked.
-  void close_writer() { writer_.reset(); }
+  void close_writer() { pipe_.writer.reset(); }
 
   // -1 once the pipe has ended.
-  int descriptor() const { return reader_.number(); }
+  int descriptor() const { return pipe_.reader.number(); }
   // Passes on what can be read without waiting.
   void pass_on();
   // Passes on a last line without an end, too.
@@ -30,7 +30,7 @@ class PrefixedOutput {
 
   std::string prefix_;
   int to_;
-  Descriptor reader_, writer_;
+  Pipe pipe_;
   std::string pending_;  // not yet passed on
 };
 

@@ -5,8 +5,6 @@
 namespace quire::comm {
 namespace {
 
-constexpr int kUsage = 2, kSystem = 3;
-
 // A rank of a world, joined or not yet.
 class Rank {
  public:
@@ -19,24 +17,19 @@ class Rank {
     } catch (const PeerError& error) {
       return fail(error.failure());  // known by now
     } catch (const UsageError& error) {
-      return fail(error.what(), kUsage);
+      return fail(error.what(), kUsageExit);
     } catch (const std::exception& error) {
-      return fail(error.what(), kSystem);
+      return fail(error.what(), kSystemExit);
     } catch (...) {
-      return fail("an exception of an unknown type", kSystem);
+      return fail("an exception of an unknown type", kSystemExit);
     }
   }
 
  private:
   int fail(const std::string& message, int exit_code) {
-    Failure failure{.rank = rank_, .message = message};
-    failure.exit_code = exit_code;
-    if (communicator_ != nullptr) {
-      const Location place = communicator_->location();
-      failure.step = place.step;
-      failure.layer = place.layer.empty() ? place.phase : place.layer;
-    }
-    return fail(failure);
+    if (communicator_ != nullptr)
+      return fail(failure_at(*communicator_, message, exit_code));
+    return fail({.rank = rank_, .message = message, .exit_code = exit_code});
   }
 
   // The communicator still lives: with its death the rank leaves.

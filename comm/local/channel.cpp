@@ -26,6 +26,14 @@ std::string seconds(std::chrono::nanoseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
 
+// Nothing of a record that is empty; no end of line at the end.
+std::string newest_of(const Record& record, int rank) {
+  std::string text = record.dump(16);
+  if (text.empty()) return text;
+  text.pop_back();
+  return fmt::format("; the newest collectives of rank {}:\n{}", rank, text);
+}
+
 }  // namespace
 
 Signature signature_of(Kind kind, const Call& call) {
@@ -207,10 +215,9 @@ void Channel::stall() const {
   }
   const std::string message = fmt::format(
       "did not arrive within {}: rank {} waited in {} on channel {} for {}; "
-      "raise the time-out if this is no hang; the newest collectives of rank "
-      "{}:\n{}",
+      "raise the time-out if this is no hang{}",
       seconds(timeout_), rank(), describe(offer_of(rank()).signature), name(),
-      missing, rank(), options_.record->dump(16));
+      missing, newest_of(*options_.record, rank()));
   const Failure failure = failure_of(control_, first, message);
   publish(control_, failure, rank(), Witness::kOfTheLiving);
   throw PeerError(first_failure(control_).value_or(failure));

@@ -14,7 +14,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "quire/comm/communicator.h"
 #include "quire/comm/local/control.h"

@@ -97,10 +97,6 @@ void LocalWorld::report_death(int rank, std::string message, int exit_code) {
   control.rank(rank).state.store(local::RankState::kDead);
 }
 
-void LocalWorld::report_end(int rank) {
-  state_->control.rank(rank).state.store(local::RankState::kEnded);
-}
-
 bool LocalWorld::has_left(int rank) const {
   return state_->control.rank(rank).state.load() == local::RankState::kEnded;
 }
