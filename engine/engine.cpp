@@ -90,14 +90,14 @@ struct Engine::State {
   GradientStore gradients;
   Source source;
   SegmentRunner runner;
-  Stream
-      gather;  // after what their queued work reads, so that they end before it
+  // After what their queued work reads, so that they end before it.
+  Stream gather;
   Stream reduce;
   Executor executor;
   std::vector<HeldRange> updated;    // trainable ranges of this rank
   std::vector<optim::Group> groups;  // of each of them
-  std::vector<std::vector<Tensor>>
-      optimizer_states;  // of every unit, in the order of the optimizer's names
+  // Of every unit, in the order of the optimizer's names.
+  std::vector<std::vector<Tensor>> optimizer_states;
   std::vector<int> lanes;
   OpObserver observer;
   std::int64_t updates = 0;
@@ -164,8 +164,7 @@ void Engine::State::make_optimizer_states() {
   const std::size_t count = setup.optimizer->states().size();
   optimizer_states.resize(structure.units.size());
   for (int u = 0; u < static_cast<int>(structure.units.size()); ++u) {
-    if (structure.units[static_cast<std::size_t>(u)].trainable.empty())
-      continue;
+    if (structure.unit(u).trainable.empty()) continue;
     for (std::size_t i = 0; i < count; ++i) {
       optimizer_states[static_cast<std::size_t>(u)].push_back(
           setup.allocator->zeros(DType::kF32, {parameters.held_elements(u)},
@@ -328,11 +327,10 @@ void Engine::open() {
   State& s = *state_;
   if (s.setup.options.stage == Stage::kNone) return;
   for (int u = 0; u < static_cast<int>(s.structure.units.size()); ++u) {
-    s.parameters.gather(
-        u, *s.gatherer,
-        {.stream = &s.gather,
-         .purpose = comm::Purpose::kControl,
-         .unit = s.structure.units[static_cast<std::size_t>(u)].name});
+    s.parameters.gather(u, *s.gatherer,
+                        {.stream = &s.gather,
+                         .purpose = comm::Purpose::kControl,
+                         .unit = s.structure.unit(u).name});
   }
   s.gather.synchronize();
 }

@@ -16,10 +16,6 @@ void require(bool holds, std::string_view option, const auto& got,
         fmt::format("{} is {}; expected {}", option, got, expected));
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16;
-}
-
 }  // namespace
 
 void check(const Options& options) {
@@ -27,9 +23,9 @@ void check(const Options& options) {
   require(options.wave >= 1, "wave", options.wave, "at least 1 lane per rank");
   require(options.prefetch >= 0, "prefetch", options.prefetch,
           "0 or more units");
-  require(is_float(options.precision.compute), "precision.compute",
+  require(is_compute_type(options.precision.compute), "precision.compute",
           name_of(options.precision.compute), "fp32 or bf16");
-  require(is_float(options.precision.wire), "precision.wire",
+  require(is_compute_type(options.precision.wire), "precision.wire",
           name_of(options.precision.wire), "fp32 or bf16");
   if (options.clip_norm) {
     require(std::isfinite(*options.clip_norm) && *options.clip_norm > 0,

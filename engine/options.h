@@ -23,17 +23,22 @@ enum class Stage : std::uint8_t {
   kParameters = 3
 };
 
+// True for stages 2 and 3: gradients go to their owners after every wave, not
+// once a step.
+constexpr bool reduces_every_wave(Stage stage) {
+  return stage >= Stage::kGradients;
+}
+
 enum class Recompute : std::uint8_t {
   kNone,   // what a backward reads is kept from the forward
-  kLayer,  // only what enters a layer is kept; its forward runs again before
-           // its backward
+  kLayer,  // only what enters a layer is kept, and its forward runs again
 };
 
 struct Precision {
-  DType compute = DType::kF32;  // of activations and gathered values: fp32 or
-                                // bf16; bf16 keeps fp32 masters
-  DType wire =
-      DType::kF32;  // what a lane's gradient is rounded to, once: fp32 or bf16
+  // Of activations and gathered values: fp32 or bf16, which keeps fp32 masters.
+  DType compute = DType::kF32;
+  // What a lane's gradient is rounded to, once: fp32 or bf16.
+  DType wire = DType::kF32;
   Recompute recompute = Recompute::kNone;
 };
 
@@ -44,8 +49,7 @@ struct Options {
   Stage stage = Stage::kParameters;
   int prefetch = 1;  // units gathered ahead of the one that runs; 0: none
   Precision precision = {};
-  std::optional<double> clip_norm =
-      {};  // of the global gradient; none: no clipping
+  std::optional<double> clip_norm = {};  // global; none: no clipping
   optim::GroupOptions groups = {};
   optim::Schedule schedule = {};
 };

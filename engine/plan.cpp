@@ -18,13 +18,13 @@ struct Visit {
 
 // The order of segment runs over all waves.
 std::vector<Visit> visits_of(const Structure& structure,
-                             const layout::Waves& waves, bool training) {
+                             const layout::Waves& waves, const Plan& plan) {
   std::vector<Visit> visits;
   for (int wave = 0; wave < waves.count(); ++wave) {
     for (int s = 0; s < structure.last(); ++s)
       visits.push_back({OpKind::kForward, wave, s});
     visits.push_back({OpKind::kTurn, wave, structure.last()});
-    if (!training) continue;
+    if (!plan.training) continue;
     for (int s = structure.last() - 1; s >= structure.first_trainable; --s) {
       visits.push_back({OpKind::kBackward, wave, s});
     }
@@ -34,15 +34,14 @@ std::vector<Visit> visits_of(const Structure& structure,
 
 class Builder {
  public:
-  Builder(const Structure& structure, const PlanShape& shape, bool training)
+  // `plan`: without ops.
+  Builder(const Structure& structure, Plan plan)
       : structure_(structure),
-        waves_(waves_of(shape)),
-        visits_(visits_of(structure, waves_, training)),
+        plan_(std::move(plan)),
+        waves_(waves_of(plan_.shape)),
+        visits_(visits_of(structure, waves_, plan_)),
         opened_by_(structure.units.size(), -1),
-        released_by_(structure.units.size(), -1) {
-    plan_.shape = shape;
-    plan_.training = training;
-  }
+        released_by_(structure.units.size(), -1) {}
 
   Plan build() {
     if (plan_.training) exchange(OpKind::kWeights, kWeightsSliceBytes);
@@ -57,12 +56,9 @@ class Builder {
  private:
   Stage stage() const { return plan_.shape.options.stage; }
   int ranks() const { return plan_.shape.ranks; }
-  const layout::Unit& unit(int u) const {
-    return structure_.units[static_cast<std::size_t>(u)];
-  }
+  const layout::Unit& unit(int u) const { return structure_.unit(u); }
   const std::vector<int>& units_of(std::size_t visit) const {
-    return structure_.segments[static_cast<std::size_t>(visits_[visit].segment)]
-        .units;
+    return structure_.segment(visits_[visit].segment).units;
   }
 
   int add(Op op) {
@@ -143,25 +139,25 @@ class Builder {
   // Rows of gradients: two slots in turn where a use is reduced at once, else
   // one for every segment over all waves.
   int slot_of(const Visit& v) const {
-    const bool at_once = stage() >= Stage::kGradients;
-    return at_once ? static_cast<int>(backwards_ % 2) : v.segment;
+    return reduces_every_wave(stage()) ? static_cast<int>(backwards_ % 2)
+                                       : v.segment;
   }
 
   void reduce(const Visit& v) {
     const bool due =
-        stage() >= Stage::kGradients || v.wave == waves_.count() - 1;
+        reduces_every_wave(stage()) || v.wave == waves_.count() - 1;
     const int slot = slot_of(v);
     ++backwards_;
     if (!due) return;
     retire();
-    for (int u :
-         structure_.segments[static_cast<std::size_t>(v.segment)].units) {
+    for (int u : structure_.segment(v.segment).units) {
       if (!unit(u).trainable.empty()) reduce_use(v, u, slot);
     }
   }
 
   void reduce_use(const Visit& v, int u, int slot) {
-    const layout::Run lanes = lanes_reduced(v.wave);
+    const layout::Run lanes =
+        reduced_lanes(waves_, stage(), v.wave, plan_.shape.rank);
     in_flight_.push_back(add(
         {.kind = OpKind::kReduce,
          .stream = StreamId::kReduce,
@@ -174,17 +170,6 @@ class Builder {
          .collectives = 1,
          .collective_bytes = unit(u).trainable.full() * size_of(DType::kF32),
          .wire_bytes = wire_bytes(lanes, unit(u).trainable.slice())}));
-  }
-
-  // What this rank's lanes of one reduce are: the wave's, or the step's.
-  layout::Run lanes_reduced(int wave) const {
-    const int rank = plan_.shape.rank;
-    if (stage() >= Stage::kGradients) return waves_.run(wave, rank);
-    layout::Run all = waves_.run(0, rank);
-    for (int w = 1; w < waves_.count(); ++w) {
-      if (!waves_.run(w, rank).empty()) all.end = waves_.run(w, rank).end;
-    }
-    return all;
   }
 
   std::int64_t wire_bytes(const layout::Run& lanes, std::int64_t slice) const {
@@ -228,16 +213,16 @@ class Builder {
   }
 
   const Structure& structure_;
+  Plan plan_;
   layout::Waves waves_;
   std::vector<Visit> visits_;
-  std::vector<int>
-      opened_by_;  // of every unit: the gather that holds it open, -1: closed
+  // Of every unit: the gather that holds it open, -1: closed.
+  std::vector<int> opened_by_;
   std::vector<int> released_by_;  // its latest release, -1: none
   std::vector<int> in_flight_;    // reduces that are not retired
   std::vector<int> gradient_gathers_;
   int produced_by_ = -1;        // the latest run
   std::int64_t backwards_ = 0;  // visits that made gradients so far
-  Plan plan_;
 };
 
 // What all ranks must agree on, as text: hashed, and compared line by line to
@@ -305,11 +290,9 @@ std::string_view name_of(StreamId stream) {
 
 std::string place_of(const Op& op, const Structure& structure) {
   std::string text;
-  if (op.segment >= 0)
-    text += structure.segments[static_cast<std::size_t>(op.segment)].name;
+  if (op.segment >= 0) text += structure.segment(op.segment).name;
   if (op.unit < 0) return text;
-  const std::string& unit =
-      structure.units[static_cast<std::size_t>(op.unit)].name;
+  const std::string& unit = structure.unit(op.unit).name;
   if (unit != text) text += text.empty() ? unit : fmt::format(" ({})", unit);
   return text;
 }
@@ -319,25 +302,35 @@ DType travels_as(const layout::Node& node, DType wire) {
 }
 
 layout::Waves waves_of(const PlanShape& shape) {
-  const auto order = shape.options.stage >= Stage::kGradients
+  const auto order = reduces_every_wave(shape.options.stage)
                          ? layout::Waves::Order::kAcrossRanks
                          : layout::Waves::Order::kAlongRank;
   return {shape.lanes, shape.ranks, shape.options.wave, order};
 }
 
+layout::Run reduced_lanes(const layout::Waves& waves, Stage stage, int wave,
+                          int rank) {
+  if (reduces_every_wave(stage)) return waves.run(wave, rank);
+  layout::Run all = waves.run(0, rank);
+  for (int w = 1; w < waves.count(); ++w) {
+    if (!waves.run(w, rank).empty()) all.end = waves.run(w, rank).end;
+  }
+  return all;
+}
+
 Plan training_plan(const Structure& structure, const PlanShape& shape) {
-  return Builder(structure, shape, true).build();
+  return Builder(structure, {.shape = shape, .training = true, .ops = {}})
+      .build();
 }
 
 Plan evaluation_plan(const Structure& structure, const PlanShape& shape) {
-  return Builder(structure, shape, false).build();
+  return Builder(structure, {.shape = shape, .training = false, .ops = {}})
+      .build();
 }
 
 comm::Traffic Plan::traffic() const {
   comm::Traffic traffic;
-  for (const Op& op : ops) {
-    traffic += {op.collectives, op.wire_bytes};
-  }
+  for (const Op& op : ops) traffic += {op.collectives, op.wire_bytes};
   return traffic;
 }
 

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -30,11 +29,11 @@ enum class OpKind : std::uint8_t {
   kGather,    // open a unit
   kRelease,   // close it
   kForward,   // run a segment for the wave's lanes
-  kTurn,      // last segment: forward, loss and, in training, backward, lane by
-              // lane
+  kTurn,      // last segment: forward, loss, in training backward; by lane
   kBackward,  // (forward again and) backward of a segment for the wave's lanes
   kReduce,    // a use's nodes to their owners, who add them
   kRetire,    // the reduce has been read by all: its rows and arrivals die
+
   kGatherGradients,  // the summed gradient of a unit to all ranks (stage 0)
   kCommit,           // exchange norm, loss and finite flags: the commit point
   kUpdate,           // optimizer on what the rank holds
@@ -50,13 +49,13 @@ struct Op {
   int wave = -1;
   int segment = -1;
   int unit = -1;
-  int slot = -1;  // gradient rows of this use: two in turn (stages 2 and 3),
-                  // else one a use
+  // Gradient rows of this use: two in turn (stages 2 and 3), else one a use.
+  int slot = -1;
   layout::Run lanes = {};  // this rank's
-  std::vector<int> waits =
-      {};  // ops that must have finished: indices into Plan::ops, ascending
-  int collectives =
-      0;  // calls of the communicator: one for every row that moves
+  // Ops that must have finished: indices into Plan::ops, ascending.
+  std::vector<int> waits = {};
+  // Calls of the communicator: one for every row that moves.
+  int collectives = 0;
   std::int64_t collective_bytes = 0;  // of the rows, which all ranks agree on
   std::int64_t wire_bytes = 0;        // this rank sends
 
@@ -102,6 +101,11 @@ Plan evaluation_plan(const Structure& structure, const PlanShape& shape);
 
 // How the lanes of a plan are spread over ranks and waves.
 layout::Waves waves_of(const PlanShape& shape);
+
+// The lanes of `rank` whose gradients one reduce sends: those of its wave, or
+// of the whole step.
+layout::Run reduced_lanes(const layout::Waves& waves, Stage stage, int wave,
+                          int rank);
 
 // The type in which a node of the lane tree travels: a leaf has been rounded to
 // the wire type, a sum is fp32.

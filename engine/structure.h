@@ -2,7 +2,6 @@
 // the units that they use.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +35,12 @@ struct Structure {
   // The first segment with a trainable parameter: backward ends there.
   int first_trainable;
 
+  const Segment& segment(int s) const {
+    return segments[static_cast<std::size_t>(s)];
+  }
+  const layout::Unit& unit(int u) const {
+    return units[static_cast<std::size_t>(u)];
+  }
   int last() const { return static_cast<int>(segments.size()) - 1; }
   // Trainable uses in the order their gradients are added: the last segment
   // first.

@@ -47,8 +47,7 @@ std::int64_t Executor::weight(const Batch& batch) const {
 void Executor::locate(const Op& op) {
   std::string_view layer;
   if (op.segment >= 0) {
-    layer =
-        parts_.structure->segments[static_cast<std::size_t>(op.segment)].name;
+    layer = parts_.structure->segment(op.segment).name;
   } else if (op.unit >= 0) {
     layer = unit_name(op);
   }
@@ -57,7 +56,7 @@ void Executor::locate(const Op& op) {
 }
 
 const std::string& Executor::unit_name(const Op& op) const {
-  return parts_.structure->units[static_cast<std::size_t>(op.unit)].name;
+  return parts_.structure->unit(op.unit).name;
 }
 
 Stream& Executor::stream(StreamId id) const {
@@ -187,8 +186,7 @@ void Executor::commit() {
 void Executor::add_squares() {
   const int rank = parts_.communicator->rank();
   for (int u = 0; u < static_cast<int>(parts_.structure->units.size()); ++u) {
-    const layout::Row& row =
-        parts_.structure->units[static_cast<std::size_t>(u)].trainable;
+    const layout::Row& row = parts_.structure->unit(u).trainable;
     for (const layout::Range& range : row.ranges(rank)) {
       kernels::sum_of_squares(
           {.x = parts_.gradients->own_sum(u).range(range.offset, range.count),

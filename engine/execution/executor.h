@@ -43,11 +43,11 @@ class Executor {
 
   struct Work {
     std::int64_t step;
-    std::function<Batch(int lane)>
-        batch;                // asked once per lane, when its wave begins
-    std::int64_t weight = 0;  // training: of this rank's lanes
-    std::function<void(const Totals&)> update =
-        {};  // training: what kUpdate does
+    // Asked once per lane, when its wave begins.
+    std::function<Batch(int lane)> batch;
+    // Training: of this rank's lanes, and what kUpdate does.
+    std::int64_t weight = 0;
+    std::function<void(const Totals&)> update = {};
     std::function<void(Op&)> before = {}, after = {};  // the dry run's
   };
   // The totals of all ranks. Training: totals.weight is zero if no lane counts;

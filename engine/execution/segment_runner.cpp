@@ -1,7 +1,5 @@
 #include "quire/engine/execution/segment_runner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "quire/core/error.h"
@@ -24,10 +22,6 @@ class Untrained final : public autograd::ParameterSource {
  private:
   autograd::ParameterSource* source_;
 };
-
-bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16;
-}
 
 std::vector<NamedTensor> values_of(const nn::Values& values) {
   std::vector<NamedTensor> result;
@@ -64,7 +58,7 @@ void SegmentRunner::finish(int lane) {
 
 Tensor SegmentRunner::to_compute_type(const Tensor& input) {
   const DType compute = setup_.options->precision.compute;
-  if (!is_float(input.dtype()) || input.dtype() == compute) return input;
+  if (!is_compute_type(input.dtype()) || input.dtype() == compute) return input;
   const Tensor converted = setup_.allocator->allocate(compute, input.shape(),
                                                       Category::kActivations);
   kernels::cast({.x = input, .y = converted}, *setup_.stream);
@@ -80,7 +74,7 @@ nn::Values SegmentRunner::leaves(int segment, Tape& tape,
                        segment > setup_.structure->first_trainable;
   std::vector<nn::Values::Entry> entries;
   for (const NamedTensor& input : inputs) {
-    const bool grad = depends && is_float(input.tensor.dtype());
+    const bool grad = depends && is_compute_type(input.tensor.dtype());
     entries.emplace_back(
         input.name,
         tape.leaf(input.tensor, grad ? Tape::Grad::kYes : Tape::Grad::kNo));
@@ -105,9 +99,7 @@ SegmentRunner::Pending SegmentRunner::run(
       .lane = static_cast<std::uint32_t>(state.lane.lane)});
   result.in = leaves(segment, *result.tape, inputs, recording);
   result.out = result.in;
-  for (int position :
-       setup_.structure->segments[static_cast<std::size_t>(segment)]
-           .positions) {
+  for (int position : setup_.structure->segment(segment).positions) {
     const nn::Model::Position& layer =
         setup_.model->positions()[static_cast<std::size_t>(position)];
     result.tape->enter(layer.name);

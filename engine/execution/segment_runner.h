@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "quire/autograd/tape.h"
@@ -70,8 +69,8 @@ class SegmentRunner {
   struct State {
     Lane lane{};
     std::vector<NamedTensor> flow;  // what the next segment gets
-    std::vector<NamedTensor>
-        gradients;  // of what the segment that ran backward last got
+    // Of what the segment that ran backward last got.
+    std::vector<NamedTensor> gradients;
     std::vector<Pending> pending;  // by segment
   };
   enum class Recording : bool { kNo, kYes };

@@ -1,4 +1,4 @@
-// What the parts of a proof share. Private to the proof.
+// What the parts of a proof share.
 #pragma once
 
 #include <span>
@@ -24,17 +24,13 @@ class ProofCase {
   const Structure& structure() const { return *structure_; }
   const Plan& plan() const { return *plan_; }
   Stage stage() const { return plan_->shape.options.stage; }
-  bool reduces_at_once() const { return stage() >= Stage::kGradients; }
+  bool reduces_at_once() const { return reduces_every_wave(stage()); }
   int count() const { return static_cast<int>(plan_->ops.size()); }
   const Op& op(int index) const {
     return plan_->ops[static_cast<std::size_t>(index)];
   }
-  const Segment& segment(int s) const {
-    return structure_->segments[static_cast<std::size_t>(s)];
-  }
-  const layout::Unit& unit(int u) const {
-    return structure_->units[static_cast<std::size_t>(u)];
-  }
+  const Segment& segment(int s) const { return structure_->segment(s); }
+  const layout::Unit& unit(int u) const { return structure_->unit(u); }
   bool precedes(int a, int b) const { return order_.precedes(a, b); }
 
   // "reduce h.3 (op 17)".

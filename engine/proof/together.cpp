@@ -120,11 +120,10 @@ class Together {
     }
     for (const auto& [use, due] : next) {
       if (due != plans_.front().shape.lanes)
-        found(fmt::format(
-            "{} of {} is reduced up to lane {} of {}",
-            structure_.units[static_cast<std::size_t>(use.second)].name,
-            structure_.segments[static_cast<std::size_t>(use.first)].name, due,
-            plans_.front().shape.lanes));
+        found(fmt::format("{} of {} is reduced up to lane {} of {}",
+                          structure_.unit(use.second).name,
+                          structure_.segment(use.first).name, due,
+                          plans_.front().shape.lanes));
     }
   }
 

@@ -1,7 +1,5 @@
 #include "quire/engine/startup/fixed_values.h"
 
-#include <cstring>
-
 #include "quire/kernels/elementwise.h"
 
 namespace quire::engine {
@@ -10,14 +8,10 @@ namespace {
 // Small enough that sums over any width stay finite in bf16.
 constexpr float kParameterBound = 0.1f;
 
-bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16;
-}
-
 }  // namespace
 
 Tensor FixedValues::make(const TensorKind& kind, const Wanted& wanted) const {
-  if (!is_float(kind.dtype))
+  if (!is_compute_type(kind.dtype))
     return allocator_->zeros(kind.dtype, kind.shape, wanted.category);
   const Tensor result =
       allocator_->allocate(kind.dtype, kind.shape, wanted.category);

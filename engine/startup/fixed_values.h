@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string_view>
-#include <utility>
 
 #include "quire/autograd/tape.h"
 #include "quire/core/allocator.h"

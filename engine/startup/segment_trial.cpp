@@ -15,10 +15,6 @@ std::string text_of(const TensorKind& kind) {
   return fmt::format("{} {}", name_of(kind.dtype), kind.shape.to_string());
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16;
-}
-
 // Stands for the parameters' shapes alone.
 class MetaParameters final : public autograd::ParameterSource {
  public:
@@ -47,8 +43,7 @@ SegmentTrial::SegmentTrial(const Setup& setup, const Batch& lane)
 }
 
 std::span<const int> SegmentTrial::positions(int segment) const {
-  return setup_.structure->segments[static_cast<std::size_t>(segment)]
-      .positions;
+  return setup_.structure->segment(segment).positions;
 }
 
 const nn::Model::Position& SegmentTrial::position(int index) const {
@@ -64,7 +59,8 @@ Tensor SegmentTrial::fixed(const NamedKind& named) const {
 Flow SegmentTrial::inputs(const Batch& lane) const {
   Flow flow;
   for (const auto& [name, tensor] : lane.inputs) {
-    const DType dtype = is_float(tensor.dtype()) ? compute() : tensor.dtype();
+    const DType dtype =
+        is_compute_type(tensor.dtype()) ? compute() : tensor.dtype();
     flow.push_back({name, {dtype, tensor.shape()}});
   }
   return flow;
@@ -131,7 +127,7 @@ nn::Values SegmentTrial::leaves(int segment, Tape& tape,
   const bool depends = segment > setup_.structure->first_trainable;
   std::vector<nn::Values::Entry> entries;
   for (const NamedKind& named : flow) {
-    const bool grad = depends && is_float(named.kind.dtype);
+    const bool grad = depends && is_compute_type(named.kind.dtype);
     entries.emplace_back(
         named.name,
         tape.leaf(fixed(named), grad ? Tape::Grad::kYes : Tape::Grad::kNo));

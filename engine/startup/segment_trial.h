@@ -2,10 +2,8 @@
 // its kernels.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "quire/core/batch.h"

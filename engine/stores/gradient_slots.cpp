@@ -19,18 +19,13 @@ int deepest(const layout::Run& run, int lanes) {
   return static_cast<int>(deepest);
 }
 
-// Runs whose nodes are kept together: a wave's at stages 2 and 3, else a rank's
-// whole step.
 int deepest_of(const PlanShape& shape) {
   const layout::Waves waves = waves_of(shape);
-  const bool at_once = shape.options.stage >= Stage::kGradients;
   int result = 1;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    layout::Run kept = waves.run(0, rank);
     for (int wave = 0; wave < waves.count(); ++wave) {
-      const layout::Run run = waves.run(wave, rank);
-      if (at_once) kept = run;
-      if (!run.empty()) kept.end = run.end;
+      const layout::Run kept =
+          reduced_lanes(waves, shape.options.stage, wave, rank);
       result = std::max(result, deepest(kept, shape.lanes));
     }
   }
@@ -43,7 +38,7 @@ GradientSlots::GradientSlots(const Setup& setup)
     : setup_(setup), depth_(deepest_of(setup.shape)) {
   lay_out();
   if (!setup_.communicator->mapped()) return;
-  const bool two = setup_.shape.options.stage >= Stage::kGradients;
+  const bool two = reduces_every_wave(setup_.shape.options.stage);
   rank_bytes_ = slot_bytes_ * (two ? 2 : 1);
   memory_ = mapped_tensor(*setup_.communicator, DType::kU8,
                           {rank_bytes_ * setup_.shape.ranks});
@@ -53,7 +48,7 @@ GradientSlots::GradientSlots(const Setup& setup)
 // starts it anew. Else one slot holds all uses.
 void GradientSlots::lay_out() {
   const Structure& structure = *setup_.structure;
-  const bool at_once = setup_.shape.options.stage >= Stage::kGradients;
+  const bool at_once = reduces_every_wave(setup_.shape.options.stage);
   use_base_.assign(structure.segments.size() * structure.units.size(), 0);
   std::int64_t next = 0;
   int segment = -1;
@@ -68,8 +63,7 @@ void GradientSlots::lay_out() {
 }
 
 std::int64_t GradientSlots::row_elements(int unit) const {
-  return setup_.structure->units[static_cast<std::size_t>(unit)]
-      .trainable.full();
+  return setup_.structure->unit(unit).trainable.full();
 }
 
 // fp32 rows for all depths, then rows of the wire type if it is another.
@@ -82,7 +76,7 @@ std::int64_t GradientSlots::bytes_of(int unit) const {
 
 std::int64_t GradientSlots::offset(const Place& place) const {
   const std::size_t units = setup_.structure->units.size();
-  const bool two = setup_.shape.options.stage >= Stage::kGradients;
+  const bool two = reduces_every_wave(setup_.shape.options.stage);
   const std::int64_t row = row_elements(place.use.unit);
   std::int64_t result =
       use_base_[static_cast<std::size_t>(place.use.segment) * units +

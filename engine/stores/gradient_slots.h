@@ -56,10 +56,10 @@ class GradientSlots {
 
   Setup setup_;
   int depth_;  // nodes that a rank can have at once for one use
-  std::vector<std::int64_t>
-      use_base_;  // of every use within its slot, by segment * units + unit
-  std::int64_t slot_bytes_ =
-      0;  // stages 2 and 3: of one of the two; else of all uses
+  // Of every use within its slot, by segment * units + unit.
+  std::vector<std::int64_t> use_base_;
+  // Stages 2 and 3: of one of the two; else of all uses.
+  std::int64_t slot_bytes_ = 0;
   std::int64_t rank_bytes_ = 0;
   Tensor memory_;  // all ranks', if mapped
 };

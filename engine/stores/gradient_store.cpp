@@ -144,10 +144,9 @@ void GradientStore::push_leaf(UseState& state, int lane) {
 void GradientStore::reduce(const Op& op, comm::Communicator& communicator,
                            Stream& stream) {
   UseState& state = this->state({op.segment, op.unit});
-  const comm::Call call{
-      .stream = &stream,
-      .purpose = comm::Purpose::kReduce,
-      .unit = setup_.structure->units[static_cast<std::size_t>(op.unit)].name};
+  const comm::Call call{.stream = &stream,
+                        .purpose = comm::Purpose::kReduce,
+                        .unit = setup_.structure->unit(op.unit).name};
   state.slot = op.slot;
   const std::vector<Tensor> rows = send(state, op);
   const std::vector<comm::Arrival> arrivals = receive(state, op);
@@ -159,14 +158,9 @@ void GradientStore::reduce(const Op& op, comm::Communicator& communicator,
 
 std::vector<layout::Node> GradientStore::nodes_of(const Op& op,
                                                   int rank) const {
-  if (setup_.shape.options.stage >= Stage::kGradients) {
-    return layout::whole_nodes(waves_.run(op.wave, rank), setup_.shape.lanes);
-  }
-  layout::Run all = waves_.run(0, rank);
-  for (int wave = 1; wave < waves_.count(); ++wave) {
-    if (!waves_.run(wave, rank).empty()) all.end = waves_.run(wave, rank).end;
-  }
-  return layout::whole_nodes(all, setup_.shape.lanes);
+  const layout::Run lanes =
+      reduced_lanes(waves_, setup_.shape.options.stage, op.wave, rank);
+  return layout::whole_nodes(lanes, setup_.shape.lanes);
 }
 
 std::vector<Tensor> GradientStore::send(UseState& state, const Op& op) {

@@ -1,11 +1,12 @@
 // The gradients of one step: a row for every lane and use while its backward
 // runs, nodes of the lane tree, and in the end this rank's sum.
 //
-//   for each lane:  begin_lane  gradient...  end_lane   (the leaf is rounded to
-//                                                the wire type and merged)
-//   reduce  retire                  (nodes go to their owners, who add them)
-//   sum                                 (after the last reduce of the last use)
+//   for each lane:  begin_lane  gradient...  end_lane
+//   reduce  retire
+//   sum
 //
+// end_lane rounds the leaf to the wire type and merges it; reduce sends nodes
+// to their owners, who add them; sum is there after the last use's reduce.
 // Used by the rank's thread; arithmetic of reduce runs on the call's stream.
 #pragma once
 
@@ -67,8 +68,8 @@ class GradientStore {
     GradientRow working;        // of the lane in progress
     std::vector<bool> written;  // its segments that something contributed to
     std::vector<Node> stack;    // of own lanes, left to right
-    std::vector<Node>
-        pending;  // as owner: slices, left to right; in the end the root
+    // As owner: slices, left to right; in the end the root.
+    std::vector<Node> pending;
     // In flight: what the reduce reads.
     std::vector<GradientRow> sent;
     std::vector<GradientRow> arrived;
@@ -87,7 +88,7 @@ class GradientStore {
 
   bool replicated() const { return setup_.shape.options.stage == Stage::kNone; }
   const layout::Row& row(int unit) const {
-    return setup_.structure->units[static_cast<std::size_t>(unit)].trainable;
+    return setup_.structure->unit(unit).trainable;
   }
   std::int64_t slice(int unit) const { return row(unit).slice(); }
   UseState& state(const Use& use);
@@ -108,9 +109,9 @@ class GradientStore {
   std::vector<UseState> uses_;
   GradientSlots slots_;
   std::vector<UnitState> units_;
-  std::vector<Tensor> mapped_sums_;  // stage 0 in a mapped world: every unit's
-                                     // row, all ranks' memory
-  std::vector<UseState*> current_;   // of the lane in progress
+  // Stage 0 in a mapped world: every unit's row, all ranks' memory.
+  std::vector<Tensor> mapped_sums_;
+  std::vector<UseState*> current_;  // of the lane in progress
 };
 
 }  // namespace quire::engine

@@ -9,8 +9,8 @@
 namespace quire::engine {
 namespace {
 
-constexpr std::uint64_t kInitialValues =
-    0;  // the operation index of a parameter's random key
+// The operation index of a parameter's random key.
+constexpr std::uint64_t kInitialValues = 0;
 
 void copy_into(const Tensor& from, const Tensor& to, Stream& stream) {
   kernels::cast({.x = from, .y = to}, stream);
@@ -21,8 +21,7 @@ void copy_into(const Tensor& from, const Tensor& to, Stream& stream) {
 ParameterStore::ParameterStore(const Setup& setup)
     : setup_(setup), unit_rows_(setup.structure->units.size()) {
   for (int u = 0; u < static_cast<int>(unit_rows_.size()); ++u) {
-    const layout::Unit& unit =
-        setup_.structure->units[static_cast<std::size_t>(u)];
+    const layout::Unit& unit = setup_.structure->unit(u);
     for (const layout::Row* row : {&unit.trainable, &unit.frozen}) {
       if (row->empty()) continue;
       unit_rows_[static_cast<std::size_t>(u)].push_back(
@@ -166,15 +165,13 @@ Tensor ParameterStore::value(int parameter) const {
         "parameter {} is read while its unit {} is closed; only a layer that "
         "declares a "
         "parameter may use it",
-        info.name,
-        setup_.structure->units[static_cast<std::size_t>(state.unit)].name));
+        info.name, setup_.structure->unit(state.unit).name));
   }
   return state.open.range(state.row->segment(parameter).begin, info.shape);
 }
 
 std::int64_t ParameterStore::held_elements(int unit) const {
-  const layout::Row& row =
-      setup_.structure->units[static_cast<std::size_t>(unit)].trainable;
+  const layout::Row& row = setup_.structure->unit(unit).trainable;
   return replicated() ? row.full() : row.slice();
 }
 

@@ -27,11 +27,12 @@ struct HeldRange {
   int unit;
   bool trainable;
   std::int64_t first;
-  std::int64_t offset;  // in the tensors below: where states and gradients of
-                        // the same row have them too
-  Tensor published;     // in the compute type
-  Tensor master;  // fp32; published itself with fp32 compute; undefined for a
-                  // frozen parameter in bf16
+  // Within the rank's part of the row: of states and gradients, too.
+  std::int64_t offset;
+  Tensor published;  // in the compute type
+  // fp32; published itself with fp32 compute; undefined for a frozen parameter
+  // in bf16.
+  Tensor master;
 };
 
 class ParameterStore {
@@ -77,8 +78,7 @@ class ParameterStore {
     const layout::Row* row = nullptr;
     int unit = 0;
     bool trainable = false;
-    Tensor home;       // the whole row where it stays whole or is mapped; else
-                       // undefined
+    Tensor home;       // the whole row, where it stays whole or is mapped
     Tensor published;  // what this rank holds: its slice, or the row at stage 0
     Tensor master;
     Tensor open;  // the whole row while readable
@@ -101,10 +101,9 @@ class ParameterStore {
   const RowState& row_of(int parameter) const;
 
   Setup setup_;
-  std::vector<RowState>
-      rows_;  // trainable and frozen rows that exist, in the order of units
-  std::vector<std::vector<int>>
-      unit_rows_;  // of every unit, indices into rows_
+  // Trainable and frozen rows that exist, in the order of units.
+  std::vector<RowState> rows_;
+  std::vector<std::vector<int>> unit_rows_;  // of every unit, into rows_
 };
 
 }  // namespace quire::engine
