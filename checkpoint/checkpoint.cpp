@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
-#include "quire/checkpoint/files.h"
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/shard/part_reader.h"
 #include "quire/checkpoint/shard/shards.h"
@@ -13,13 +11,6 @@
 
 namespace quire::checkpoint {
 namespace {
-
-bool is_checkpoint(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  return fs::exists(joined(path, kManifestName), ignored) ||
-         parse_step_name(fs::path(path).filename().string()).has_value();
-}
 
 [[noreturn]] void refuse_run(const std::string& path,
                              const std::vector<std::string>& skipped) {
@@ -112,7 +103,7 @@ Checkpoint Checkpoint::open(const std::string& path) {
   state->folder = path;
   while (state->folder.size() > 1 && state->folder.ends_with('/'))
     state->folder.pop_back();
-  if (!is_checkpoint(state->folder)) {
+  if (!is_step(state->folder)) {
     auto steps = list_steps(state->folder);
     for (; !steps.empty() && !steps.back().problem.empty(); steps.pop_back())
       state->skipped.push_back(fmt::format("{} is not whole: {}",

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <random>
@@ -48,6 +49,13 @@ void tell(const FileObserver& observer, std::string_view operation,
   fail(path, "opened", error);
 }
 
+// Not the disk's.
+bool is_fault_of_path(int error) {
+  constexpr std::array kFaults = {EACCES, EEXIST,  ELOOP, ENAMETOOLONG,
+                                  ENOENT, ENOTDIR, EPERM, EROFS};
+  return std::find(kFaults.begin(), kFaults.end(), error) != kFaults.end();
+}
+
 }  // namespace
 
 bool is_plain_name(std::string_view name) {
@@ -62,12 +70,13 @@ std::string joined(std::string_view folder, std::string_view name) {
 
 File File::open(const std::string& path, Links links) {
   const int refuse = links == Links::kRefuse ? O_NOFOLLOW : 0;
-  const int descriptor =
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | refuse);
-  if (descriptor < 0) refuse_open(path, errno);
-  File file(descriptor, path, {});
+  Descriptor descriptor(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | refuse));
+  if (!descriptor.is_open()) refuse_open(path, errno);
+  File file(std::move(descriptor), path, {});
   struct stat status;
-  if (::fstat(descriptor, &status) != 0) fail(path, "opened", errno);
+  if (::fstat(file.descriptor_.number(), &status) != 0)
+    fail(path, "opened", errno);
   if (!S_ISREG(status.st_mode))
     throw UsageError(fmt::format("{} is no regular file", path));
   file.bytes_ = status.st_size;
@@ -76,15 +85,15 @@ File File::open(const std::string& path, Links links) {
 
 File File::create(const std::string& path, FileObserver observer) {
   tell(observer, "create", path);
-  const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail(path, "created", errno);
-  return File(descriptor, path, std::move(observer));
+  Descriptor descriptor(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!descriptor.is_open()) fail(path, "created", errno);
+  return File(std::move(descriptor), path, std::move(observer));
 }
 
 void File::read(std::int64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
-    const auto count = ::pread(descriptor_, out.data(),
+    const auto count = ::pread(descriptor_.number(), out.data(),
                                std::min(out.size(), kMostAtOnce), offset);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path_, "read", errno);
@@ -100,8 +109,8 @@ void File::read(std::int64_t offset, std::span<std::byte> out) const {
 void File::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     tell(observer_, "write", path_);
-    const auto count =
-        ::write(descriptor_, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    const auto count = ::write(descriptor_.number(), bytes.data(),
+                               std::min(bytes.size(), kMostAtOnce));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path_, "written", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -113,7 +122,7 @@ void File::append(std::span<const std::byte> bytes) {
 
 void File::sync() {
   tell(observer_, "sync", path_);
-  if (::fsync(descriptor_) != 0) fail(path_, "synced", errno);
+  if (::fsync(descriptor_.number()) != 0) fail(path_, "synced", errno);
   unsynced_ = 0;
 }
 
@@ -144,6 +153,10 @@ void make_folders(const std::string& path, const FileObserver& observer) {
   tell(observer, "make folder", path);
   std::error_code error;
   fs::create_directories(path, error);
+  if (error && is_fault_of_path(error.value())) {
+    throw UsageError(fmt::format("{} cannot be made: {}; name another folder",
+                                 path, error.message()));
+  }
   if (error) fail(path, "made", error.value());
 }
 
@@ -193,13 +206,11 @@ void remove_folder(const std::string& path, const FileObserver& observer) {
 
 void sync_folder(const std::string& path, const FileObserver& observer) {
   tell(observer, "sync", path);
-  const int descriptor =
-      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail(path, "synced", errno);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
+  const Descriptor folder(
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot sync a folder, and need not.
-  if (error != 0 && error != EINVAL) fail(path, "synced", error);
+  if (!folder.is_open() || (::fsync(folder.number()) != 0 && errno != EINVAL))
+    fail(path, "synced", errno);
 }
 
 }  // namespace quire::checkpoint

@@ -3,15 +3,14 @@
 // Failures of the disk are SystemErrors that name the path.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "quire/core/descriptor.h"
 
 namespace quire::checkpoint {
 
@@ -35,15 +34,6 @@ class File {
   static File open(const std::string& path, Links links);
   // For writing. A file of that name must not exist.
   static File create(const std::string& path, FileObserver observer);
-  ~File() { close(); }
-  File(File&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)),
-        path_(std::move(other.path_)),
-        bytes_(other.bytes_),
-        unsynced_(other.unsynced_),
-        observer_(std::move(other.observer_)) {}
-  File& operator=(File&&) = delete;
-
   const std::string& path() const { return path_; }
   std::int64_t bytes() const { return bytes_; }  // when opened; written so far
 
@@ -55,15 +45,12 @@ class File {
   void sync();
 
  private:
-  File(int descriptor, std::string path, FileObserver observer)
-      : descriptor_(descriptor),
+  File(Descriptor descriptor, std::string path, FileObserver observer)
+      : descriptor_(std::move(descriptor)),
         path_(std::move(path)),
         observer_(std::move(observer)) {}
-  void close() noexcept {
-    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-  }
 
-  int descriptor_;
+  Descriptor descriptor_;
   std::string path_;
   std::int64_t bytes_ = 0;
   std::int64_t unsynced_ = 0;

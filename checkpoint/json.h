@@ -4,7 +4,6 @@
 // which key it is about.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>

@@ -74,6 +74,15 @@ std::optional<std::int64_t> parse_step_name(std::string_view name) {
   return step;
 }
 
+bool is_step(const std::string& path) {
+  std::error_code ignored;
+  const fs::path folder(path);
+  const fs::path name = folder.has_filename() ? folder.filename()
+                                              : folder.parent_path().filename();
+  return fs::exists(folder / kManifestName, ignored) ||
+         parse_step_name(name.string()).has_value();
+}
+
 std::string problem_of(const std::string& folder) {
   try {
     const Manifest manifest = read_manifest(folder);

@@ -17,6 +17,10 @@ std::string step_name(std::int64_t step);
 // The inverse; none for any other name.
 std::optional<std::int64_t> parse_step_name(std::string_view name);
 
+// True for a checkpoint's folder, whole or not: it has the name of one, or a
+// manifest.
+bool is_step(const std::string& path);
+
 struct Step {
   std::int64_t step;
   std::string path;

@@ -9,9 +9,11 @@ namespace quire::checkpoint {
 
 struct Damage {
   enum class Kind {
-    kFormat,  // a file breaks its format or the names, sizes or header checksum
-              // of its manifest
-    kHash     // well-formed bytes fail their hash
+    // A file breaks its format or the names, sizes or header checksum of its
+    // manifest.
+    kFormat,
+    // Well-formed bytes fail their hash.
+    kHash
   };
   Kind kind;
   std::string message;

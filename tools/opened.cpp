@@ -39,11 +39,7 @@ std::vector<std::string> files_in(const std::string& folder) {
 bool is_checkpoint_path(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return false;
-  const fs::path folder(path);
-  const fs::path name = folder.has_filename() ? folder.filename()
-                                              : folder.parent_path().filename();
-  return fs::exists(folder / checkpoint::kManifestName, ignored) ||
-         checkpoint::parse_step_name(name.string()) || has_steps(path);
+  return checkpoint::is_step(path) || has_steps(path);
 }
 
 std::vector<std::string> safetensors_files(const std::string& path) {

@@ -1,4 +1,4 @@
-// The element types that a safetensors file may name. Private to this room.
+// The element types that a safetensors file may name.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
 
 #include "quire/checkpoint/shard/shard_writer.h"
 #include "quire/checkpoint/shard/shards.h"

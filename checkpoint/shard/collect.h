@@ -1,4 +1,4 @@
-// What all ranks have written, as rank 0 finds it. Private to this room.
+// What all ranks have written, as rank 0 finds it.
 #pragma once
 
 #include <functional>

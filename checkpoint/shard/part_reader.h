@@ -1,4 +1,4 @@
-// A part's values, checked tile by tile. Private to this room.
+// A part's values, checked tile by tile.
 #pragma once
 
 #include <cstddef>

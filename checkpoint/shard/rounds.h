@@ -1,5 +1,5 @@
 // Work that every rank does on its own, and that all of them end together: well
-// or with the first failing rank's error. Private to this room.
+// or with the first failing rank's error.
 #pragma once
 
 #include <chrono>

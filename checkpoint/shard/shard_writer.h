@@ -1,7 +1,6 @@
-// One rank's file of a checkpoint. Private to this room.
+// One rank's file of a checkpoint.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "quire/checkpoint/manifest.h"

@@ -1,4 +1,4 @@
-// A checkpoint's shard files against its manifest. Private to this room.
+// A checkpoint's shard files against its manifest.
 #pragma once
 
 #include <cstddef>
