@@ -36,7 +36,8 @@ Values inputs_of(const Batch& batch, Tape& tape) {
 
 Position forward(const Lane& lane, const nn::Model::Position& at,
                  const Position* before) {
-  Position position{.tape = std::make_unique<Tape>(lane.context)};
+  Position position;
+  position.tape = std::make_unique<Tape>(lane.context);
   position.tape->enter(at.name);
   position.in = before != nullptr ? leaves(before->out, *position.tape)
                                   : inputs_of(lane.batch, *position.tape);
