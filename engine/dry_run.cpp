@@ -103,11 +103,19 @@ DryRun largest_dry_run(const DryRunSetup& setup, int ranks) {
   return *std::move(largest);
 }
 
+std::vector<int> wave_widths(int lanes, int ranks) {
+  constexpr int kAllBelow = 16;
+  std::vector<int> widths = {(lanes + ranks - 1) / ranks};
+  while (widths.back() > kAllBelow)
+    widths.push_back(std::max(widths.back() / 2, kAllBelow));
+  while (widths.back() > 1) widths.push_back(widths.back() - 1);
+  return widths;
+}
+
 std::optional<Fit> widest_wave(const DryRunSetup& setup, int ranks,
                                std::int64_t budget_bytes) {
   DryRunSetup narrowed = setup;
-  for (int wave = (setup.options.lanes + ranks - 1) / ranks; wave >= 1;
-       --wave) {
+  for (const int wave : wave_widths(setup.options.lanes, ranks)) {
     narrowed.options.wave = wave;
     DryRun largest = largest_dry_run(narrowed, ranks);
     if (largest.memory.total_peak <= budget_bytes)

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -35,8 +34,12 @@ DryRun dry_run(const DryRunSetup& setup, int ranks, int rank);
 // the same, and are run once.
 DryRun largest_dry_run(const DryRunSetup& setup, int ranks);
 
-// The widest wave that fits `budget_bytes` on every rank, from all of a rank's
-// lanes down to 1; none if none fits.
+// Widths of a wave from all of a rank's lanes down to 1: a dry run of each is
+// cheap enough to be tried. Halves down to 16, from there on every one.
+std::vector<int> wave_widths(int lanes, int ranks);
+
+// The widest of wave_widths() that fits `budget_bytes` on every rank; none if
+// none fits.
 struct Fit {
   int wave;
   DryRun largest;

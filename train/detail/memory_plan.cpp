@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "quire/core/bytes.h"
 
@@ -112,14 +111,15 @@ MemoryPlan plan_of_wave(const Blueprint& blueprint, const PlanQuery& query,
 // Neither the widest nor the narrowest need be it: a narrow wave keeps few
 // activations, and many nodes of the gradients' tree.
 MemoryPlan thriftiest(const Blueprint& blueprint, const PlanQuery& query) {
-  int wave = fixed_wave(blueprint.config, query.ranks);
-  MemoryPlan best = plan_of_wave(blueprint, query, wave);
-  while (--wave >= 1) {
+  std::optional<MemoryPlan> best;
+  for (const int wave :
+       engine::wave_widths(blueprint.config.batch.lanes, query.ranks)) {
     MemoryPlan plan = plan_of_wave(blueprint, query, wave);
-    if (plan.largest.memory.total_peak < best.largest.memory.total_peak)
+    if (!best ||
+        plan.largest.memory.total_peak < best->largest.memory.total_peak)
       best = std::move(plan);
   }
-  return best;
+  return *std::move(best);
 }
 
 }  // namespace

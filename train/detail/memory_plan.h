@@ -1,5 +1,5 @@
 // The wave of a run, and whether its plan fits the budget of a rank; decided
-// before anything is allocated. Private to this room.
+// before anything is allocated.
 #pragma once
 
 #include <cstdint>
