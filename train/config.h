@@ -59,11 +59,11 @@ struct RunConfig {
   int prefetch = 1;
   engine::Precision precision;
   std::optional<std::int64_t> budget_bytes;  // of a rank
-  std::int64_t checkpoint_every =
-      -1;  // steps; 0: saves nothing; -1 (left out): at the end alone
+  // Steps; 0: saves nothing; -1 (left out): at the end alone.
+  std::int64_t checkpoint_every = -1;
   int checkpoint_keep = 0;  // 0: all
-  std::int64_t evaluate_every =
-      0;  // 0: at the end, if there is validation data
+  // Steps; 0: at the end, if there is validation data.
+  std::int64_t evaluate_every = 0;
   std::int64_t log_every = 10;
   double timeout_s = 60.0;
 };

@@ -1,5 +1,4 @@
 // What the parts of a run take of its configuration.
-#include <algorithm>
 
 #include "quire/train/config.h"
 

@@ -12,9 +12,9 @@ namespace quire::train {
 struct EvaluateOptions {
   std::string model;  // a checkpoint, a run's folder, or a Hugging Face folder
   std::string data;   // a token file, or a pattern or path of its shards
-  std::int64_t sequence = 0;  // 0: the checkpoint's data.sequence, or the
-                              // context of a Hugging Face model
-  int threads = 0;            // per rank; 0: chosen
+  // 0: the checkpoint's data.sequence, or a Hugging Face model's context.
+  std::int64_t sequence = 0;
+  int threads = 0;  // per rank; 0: chosen
 };
 
 // Collective; the result is the same on every rank, and for every number of

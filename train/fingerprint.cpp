@@ -2,7 +2,6 @@
 // that it owns, all tell them, and the manifest's rule does the rest.
 #include <cstring>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

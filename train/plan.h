@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "quire/train/config.h"
@@ -15,8 +14,9 @@ namespace quire::train {
 struct PlanOptions {
   std::vector<int> ranks = {1};
   std::optional<std::int64_t> budget_bytes = {};  // none: the configuration's
-  int threads = 0;     // per rank; 0: the configuration's, or the default of
-                       // that many ranks on this host
+  // Per rank; 0: the configuration's, or the default of that many ranks on
+  // this host.
+  int threads = 0;
   bool steps = false;  // also PlanReport::Entry::steps
 };
 

@@ -1,5 +1,4 @@
 // What a configuration names, built: the parts of a run that hold no values.
-// Private to this room.
 #pragma once
 
 #include <memory>

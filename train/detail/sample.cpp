@@ -20,9 +20,8 @@ double uniform_of(std::uint64_t seed, std::int64_t index) {
   const auto quad = static_cast<std::uint64_t>(index);
   const RandomKey key{.key = random_key(seed, "generate", 0)};
   const auto words = key.block(quad);
-  const std::uint64_t bits =
-      (std::uint64_t{words[0]} << 32 | words[1]) >> 11;  // 53
-  return static_cast<double>(bits) * 0x1p-53;
+  const std::uint64_t bits = std::uint64_t{words[0]} << 32 | words[1];
+  return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
 // Ids by falling logit, equals by rising id.

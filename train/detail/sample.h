@@ -1,4 +1,4 @@
-// The next token from the logits of the last one. Private to this room.
+// The next token from the logits of the last one.
 #pragma once
 
 #include <cstdint>

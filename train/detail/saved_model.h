@@ -1,5 +1,4 @@
-// A model from the disk, ready to be run over any number of ranks. Private to
-// this room.
+// A model from the disk, ready to be run over any number of ranks.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Between an engine and checkpoints. Private to this room.
+// Between an engine and checkpoints.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SIGTERM as a wish: while one of these lives, the first one is remembered and
-// the process goes on. Private to this room.
+// the process goes on.
 #pragma once
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-// Token files as a run opens them. Private to this room.
+// Token files as a run opens them.
 #pragma once
 
 #include <cstdint>

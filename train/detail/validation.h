@@ -1,4 +1,4 @@
-// A whole text through an engine. Private to this room.
+// A whole text through an engine.
 #pragma once
 
 #include "quire/data/evaluation_windows.h"

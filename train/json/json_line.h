@@ -1,4 +1,4 @@
-// A JSON value as one line. Private to this room.
+// A JSON value as one line.
 #pragma once
 
 #include <nlohmann/json.hpp>
