@@ -160,15 +160,26 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"steps=2.5",
                 "steps is 2.5; expected a whole number of at least 1"},
         Refused{"optimizer.lr=fast",
-                "optimizer.lr is \"fast\"; expected a number of at least 0"},
+                "optimizer.lr is \"fast\"; expected a number of at least 0, "
+                "finite in fp32 too"},
         Refused{"optimizer.lr=-1",
-                "optimizer.lr is -1; expected a number of at least 0"},
+                "optimizer.lr is -1; expected a number of at least 0, "
+                "finite in fp32 too"},
         Refused{"optimizer.betas=[0.9]",
                 "optimizer.betas is [0.9]; expected two numbers from 0 up to, "
                 "but not, 1"},
         Refused{"optimizer.clip_norm=0",
-                "optimizer.clip_norm is 0; expected a number above 0, or "
-                "\"none\""},
+                "optimizer.clip_norm is 0; expected a number above 0, in fp32 "
+                "too, or \"none\""},
+        Refused{"optimizer.lr=1e300",
+                "optimizer.lr is 1e+300; expected a number of at least 0, "
+                "finite in fp32 too"},
+        Refused{"optimizer.betas=[0.9, 0.999999999999]",
+                "optimizer.betas is [0.9,0.999999999999]; expected two numbers "
+                "from 0 up to, but not, 1"},
+        Refused{"model.norm_eps=1e300",
+                "model.norm_eps is 1e+300; expected a number above 0, in fp32 "
+                "too"},
         Refused{"optimizer.type=lion",
                 "optimizer.type is \"lion\"; expected adamw, adam or sgd"},
         Refused{"model.type=llama", "model.type is \"llama\"; expected gpt2"},

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 namespace quire::train {
 namespace {
@@ -63,15 +62,22 @@ Key real_key(Described what, const RealRange& range, Field<T> field) {
   return key;
 }
 
+bool is_finite_in_fp32(double value) {
+  return std::isfinite(static_cast<float>(value));
+}
+
 }  // namespace
 
-const RealRange kAboveZero = {"a number above 0",
-                              [](double value) { return value > 0; }};
-const RealRange kFromZero = {"a number of at least 0",
-                             [](double value) { return value >= 0; }};
+const RealRange kAboveZero = {
+    "a number above 0, in fp32 too", [](double value) {
+      return static_cast<float>(value) > 0 && is_finite_in_fp32(value);
+    }};
+const RealRange kFromZero = {
+    "a number of at least 0, finite in fp32 too",
+    [](double value) { return value >= 0 && is_finite_in_fp32(value); }};
 const RealRange kFraction = {
     "a number from 0 up to, but not, 1",
-    [](double value) { return value >= 0 && value < 1; }};
+    [](double value) { return value >= 0 && static_cast<float>(value) < 1; }};
 const RealRange kUnit = {"a number from 0 to 1",
                          [](double value) { return value >= 0 && value <= 1; }};
 

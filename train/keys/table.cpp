@@ -155,9 +155,7 @@ Keys optimizer_keys() {
           [](RunConfig & c) -> auto& { return c.optimizer.lr; })),
       for_adam(betas_key()),
       for_adam(real(
-          {"optimizer.eps", "added to the root of the second mean"},
-          {"a number above 0, in fp32 too",
-           [](double eps) { return static_cast<float>(eps) > 0; }},
+          {"optimizer.eps", "added to the root of the second mean"}, kAboveZero,
           [](RunConfig & c) -> auto& { return c.optimizer.eps; })),
       for_sgd(real(
           {"optimizer.momentum", "of the gradient"}, kFraction,
