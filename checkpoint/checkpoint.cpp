@@ -12,6 +12,8 @@
 namespace quire::checkpoint {
 namespace {
 
+constexpr std::size_t kMostListed = 8;
+
 [[noreturn]] void refuse_run(const std::string& path,
                              const std::vector<std::string>& skipped) {
   std::string message = path + " holds no whole checkpoint (step-NNNNNNNN)";
@@ -23,7 +25,10 @@ void add(std::string& list, std::string_view title,
          const std::vector<std::string>& items) {
   if (items.empty()) return;
   list += fmt::format("\n  {}:", title);
-  for (const auto& item : items) list += "\n    " + item;
+  const std::size_t shown = std::min(items.size(), kMostListed);
+  for (std::size_t i = 0; i < shown; ++i) list += "\n    " + items[i];
+  if (shown < items.size())
+    list += fmt::format("\n    and {} more", items.size() - shown);
 }
 
 // What of a checkpoint does not fit what is expected.

@@ -68,8 +68,9 @@ class Run {
     communicator_.locate({.step = step_, .phase = phase});
   }
 
+  void load();
   void announce();
-  void resume();
+  void announce_resume();
   engine::StepResult timed_step();
   void report(const engine::StepResult& result, double seconds);
   void count_skip(const std::string& reason);
@@ -142,9 +143,11 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
                .seed = config().seed}),
       speed_(blueprint_.step_samples() * config().data.sequence) {
   kernels_ = engine_.fingerprint_kernels(blueprint_.lane());
+  const bool resumes = !start_.checkpoint.empty();
+  if (resumes) load();  // of damage nothing is left in a new folder
   if (is_root()) prepare_folder(config());
   announce();
-  if (!start_.checkpoint.empty()) resume();
+  if (resumes) announce_resume();
 }
 
 void Run::announce() {
@@ -160,12 +163,15 @@ void Run::announce() {
   for (const std::string& warning : start_.warnings) warn(warning);
 }
 
-void Run::resume() {
+void Run::load() {
   step_ = first_step_ = start_.progress.step;
   locate("load");
   load_state(state(), start_.checkpoint);
   engine_.set_updates(start_.progress.updates);
-  if (start_.kernels != kernels_) {
+}
+
+void Run::announce_resume() {
+  if (start_.kernels != 0 && start_.kernels != kernels_) {
     warn(fmt::format(
         "{} was computed by another build, library or instruction set: the run "
         "goes on, with other bits than it would have had there",

@@ -269,7 +269,7 @@ TEST(Expect, AllowsKindsThatNobodyAsksForOnlyIfToldSo) {
   expect_mentions(usage_error_of([&] {
                     checkpoint.expect(wanted, Checkpoint::States::kWhole);
                   }),
-                  {"exp_avg:p0", "exp_avg_sq:p6"});
+                  {"exp_avg:p0", "exp_avg_sq:p3\n    and 6 more"});
 }
 
 TEST(Compare, ValuesOnlyOrTheWholeState) {

@@ -49,6 +49,14 @@ TEST(Train, RefusesAFolderThatIsNotEmpty) {
   EXPECT_EQ(text_of(folder.path("run/mine")), "mine");
 }
 
+TEST(Train, RefusesAnOutputThatCannotBeMade) {
+  const RunFolder folder;
+  write_text(folder.path("file"), "mine");
+  EXPECT_EQ(folder.train("file").code, 2);
+  EXPECT_EQ(folder.train("file/run").code, 2);
+  EXPECT_EQ(text_of(folder.path("file")), "mine");
+}
+
 TEST(Train, NeedsAnOutput) {
   const RunFolder folder;
   const Ended ended = quire_command({"train", folder.path("config.json")});

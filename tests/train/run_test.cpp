@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -204,6 +206,40 @@ TEST(Resume, AutoTakesTheNewestWholeStep) {
   EXPECT_EQ(resumed.result->resumed_from, 3);
   EXPECT_EQ(resumed.result->fingerprint, whole.result->fingerprint);
   expect_text(resumed.of<MessageEvent>().at(0).text, {"step-00000004"});
+}
+
+// Whose bits differ from the checkpoint's on the same machine, too.
+TEST(Resume, WithAnotherOptimizerIsNotTakenForAnotherMachine) {
+  const TinyRuns tiny;
+  run(tiny.config({"checkpoint.every=2"}));
+  const auto resumed =
+      run(tiny.config({"optimizer.eps=1e-4", "output=" + tiny.path("second")}),
+          {.resume = tiny.path("run") + "/step-00000002"});
+  ASSERT_EQ(resumed.of<MessageEvent>().size(), 1u);
+  expect_text(resumed.of<MessageEvent>()[0].text, {"optimizer.eps"});
+}
+
+TEST(Resume, WithoutTheOptimizersStatesIsRefusedInAFewLines) {
+  const TinyRuns tiny;
+  run(tiny.config({"optimizer.momentum=0", "optimizer.type=sgd"}));
+  const auto resumed = attempt(tiny.config(), {.resume = "auto"});
+  expect_text(resumed.message(), {"missing", "exp_avg:", " more"});
+  EXPECT_LT(std::ranges::count(resumed.message(), '\n'), 15);
+}
+
+TEST(Resume, OfDamageLeavesNothingInANewFolder) {
+  const TinyRuns tiny;
+  run(tiny.config());
+  const std::string shard =
+      tiny.path("run/step-00000004/shard-00000-of-00001.safetensors");
+  std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-8, std::ios::end).write("damaged!", 8);
+  file.close();
+  const auto outcome =
+      attempt(tiny.config({"steps=5", "output=" + tiny.path("second")}),
+              {.resume = tiny.path("run")});
+  EXPECT_EQ(outcome.world.exit_code, 3) << outcome.message();
+  EXPECT_FALSE(std::filesystem::exists(tiny.path("second")));
 }
 
 TEST(Resume, NamesTheKeysThatMakeItAnotherRun) {

@@ -1,7 +1,10 @@
 #include "quire/train/detail/start.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -20,6 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+
+// Other updates have other bits, on the same machine too.
+bool is_of_optimizer(const std::string& difference) {
+  return difference.starts_with("optimizer.");
+}
 
 // What only rank 0 looks at.
 class Settling {
@@ -103,7 +111,8 @@ class Settling {
     for (const std::string& line : differences.warned)
       start_.warnings.push_back(line);
     start_.progress = manifest.progress;
-    start_.kernels = manifest.kernels;
+    if (std::ranges::none_of(differences.warned, is_of_optimizer))
+      start_.kernels = manifest.kernels;
   }
 
   void compare_data(const checkpoint::Manifest& manifest,
@@ -192,6 +201,11 @@ Start settle(const Blueprint& blueprint, const TrainOptions& options,
 
 void prepare_folder(const RunConfig& config) {
   checkpoint::make_folders(config.output, {});
+  if (::access(config.output.c_str(), W_OK | X_OK) != 0) {
+    throw UsageError(
+        fmt::format("{} cannot be written into: {}; name another folder",
+                    config.output, std::generic_category().message(errno)));
+  }
   const std::string name(checkpoint::kConfigName);
   const std::string temporary = config.output + "/." + name + ".tmp";
   std::error_code ignored;

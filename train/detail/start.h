@@ -1,10 +1,8 @@
 // What is settled before a run's first step: whether its folder may be used,
-// where it goes on, how wide its waves are and whether it fits. Private to this
-// room.
+// where it goes on, how wide its waves are and whether it fits.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +16,7 @@ namespace quire::train {
 struct Start {
   std::string checkpoint;  // a folder; "": a new run
   checkpoint::Progress progress = {};
-  std::uint64_t kernels = 0;          // the checkpoint's
+  std::uint64_t kernels = 0;          // the checkpoint's; 0: not to be compared
   std::vector<std::string> warnings;  // about the checkpoint; rank 0's
   int threads = 1;
   int wave = 1;
