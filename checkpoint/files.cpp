@@ -46,6 +46,9 @@ void tell(const FileObserver& observer, std::string_view operation,
         "{} is a symbolic link; expected a regular file in this folder", path));
   if (error == ENAMETOOLONG)
     throw UsageError(fmt::format("{} is too long for a path", path));
+  if (error == EACCES || error == EPERM)
+    throw UsageError(
+        fmt::format("{} cannot be opened: {}", path, reason(error)));
   fail(path, "opened", error);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "quire/comm/failure.h"
 #include "quire/core/error.h"
 
 namespace quire::checkpoint {
@@ -15,13 +16,26 @@ constexpr char kDone = 'd';
 constexpr char kUsage = 'u';
 constexpr char kSystem = 's';
 
-void throw_first_failure(const std::vector<std::string>& reports) {
+// Every rank names the one that failed, whoever is heard first.
+[[noreturn]] void throw_system(const comm::Communicator& communicator, int rank,
+                               const std::string& message) {
+  const comm::Location place = communicator.location();
+  throw comm::PeerError({.rank = rank,
+                         .step = place.step,
+                         .layer = std::string(place.phase),
+                         .message = message,
+                         .exit_code = 3});
+}
+
+void throw_first_failure(const comm::Communicator& communicator,
+                         const std::vector<std::string>& reports) {
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     const std::string& report = reports[rank];
     if (report[0] != kUsage && report[0] != kSystem) continue;
-    const auto message = fmt::format("rank {}: {}", rank, report.substr(1));
-    if (report[0] == kUsage) throw UsageError(message);
-    throw SystemError(message);
+    const std::string message = report.substr(1);
+    if (report[0] == kUsage)
+      throw UsageError(fmt::format("rank {}: {}", rank, message));
+    throw_system(communicator, static_cast<int>(rank), message);
   }
 }
 
@@ -30,7 +44,7 @@ void throw_first_failure(const std::vector<std::string>& reports) {
 std::vector<std::string> Rounds::meet(const std::string& report) {
   ended_ = true;
   auto reports = comm::gather_text(communicator_, report, {.stream = &stream_});
-  throw_first_failure(reports);
+  throw_first_failure(communicator_, reports);
   ended_ = false;
   last_ = Clock::now();
   return reports;
