@@ -1,6 +1,8 @@
 // The quire command: which subcommand was meant, and what its end is as an exit
 // code.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -52,6 +54,11 @@ Result version_result() {
   return {.json = json.dump(), .text = to_string(info)};
 }
 
+int tell_version(const Output& output) {
+  output.result(version_result());
+  return 0;
+}
+
 // Help goes to stdout and is no error.
 int end_of_parsing(const CLI::App& app, const CLI::ParseError& error,
                    const Output& output) {
@@ -72,6 +79,16 @@ std::vector<Command> add_commands(CLI::App& app) {
   return commands;
 }
 
+// A file must not be opened in the place of a stream that is closed: it would
+// get what is printed.
+void keep_standard_streams() {
+  int opened = 0;
+  do {
+    opened = open("/dev/null", O_RDONLY);
+  } while (opened >= 0 && opened <= STDERR_FILENO);
+  if (opened >= 0) close(opened);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Sharded data-parallel training.", "quire");
   const bool json = asks_for_json(argc, argv);
@@ -86,10 +103,7 @@ int run(int argc, char** argv) {
     return end_of_parsing(app, error, Output(form_of(json)));
   }
   const Output output(form_of(json));
-  if (version) {
-    output.result(version_result());
-    return 0;
-  }
+  if (version) return guarded({&app, tell_version}, output);
   for (const Command& command : commands) {
     if (command.app->parsed()) return guarded(command, output);
   }
@@ -100,4 +114,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace quire::tools
 
-int main(int argc, char** argv) { return quire::tools::run(argc, argv); }
+int main(int argc, char** argv) {
+  quire::tools::keep_standard_streams();
+  return quire::tools::run(argc, argv);
+}

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "quire/core/error.h"
 
 namespace quire::tools {
 namespace {
@@ -24,6 +28,9 @@ std::string json_of(const comm::Failure& failure) {
                                      Json::error_handler_t::replace);
 }
 
+// Where stderr is closed or full, nobody can be told.
+void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 }  // namespace
 
 std::string to_string(const comm::Failure& failure) {
@@ -37,19 +44,21 @@ std::string to_string(const comm::Failure& failure) {
 
 void Output::result(const Result& result) const {
   const bool json = form_ == Form::kJson;
-  fmt::print("{}{}", json ? result.json : result.text, json ? "\n" : "");
-  std::fflush(stdout);
+  const std::string text = json ? result.json + "\n" : result.text;
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw SystemError(fmt::format("the result cannot be written to stdout: {}",
+                                  std::strerror(errno)));
+  }
 }
 
 int Output::failure(const comm::Failure& failure) const {
-  fmt::print(stderr, "error: {}\n", to_string(failure));
-  if (form_ == Form::kJson) fmt::print("{}\n", json_of(failure));
+  say("error: " + to_string(failure));
+  if (form_ == Form::kJson) std::puts(json_of(failure).c_str());
   std::fflush(stdout);
   return failure.exit_code;
 }
 
-void warn(const std::string& text) {
-  fmt::print(stderr, "warning: {}\n", text);
-}
+void warn(const std::string& text) { say("warning: " + text); }
 
 }  // namespace quire::tools

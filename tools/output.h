@@ -22,6 +22,7 @@ class Output {
   enum class Form { kText, kJson };
   explicit Output(Form form) : form_(form) {}
 
+  // SystemError if stdout takes no more.
   void result(const Result& result) const;
   // Returns the exit code.
   int failure(const comm::Failure& failure) const;

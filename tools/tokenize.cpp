@@ -30,10 +30,10 @@ struct Options {
 
 class TextFile {
  public:
-  explicit TextFile(const std::string& path)
-      : path_(path), stream_(path, std::ios::binary) {
+  explicit TextFile(const std::string& path) : path_(path) {
     std::error_code error;
     bytes_ = static_cast<std::int64_t>(fs::file_size(path, error));
+    if (!error) stream_.open(path, std::ios::binary);  // a pipe would wait
     if (error || !stream_) {
       throw UsageError(fmt::format("{} cannot be read{}{}; expected a text",
                                    path, error ? ": " : "",

@@ -32,9 +32,10 @@ inline void write_text(const std::string& path, const std::string& text) {
 // The command while it runs.
 class Started {
  public:
-  explicit Started(const Words& words, const Words& environment = {}) {
+  explicit Started(const Words& words, const Words& environment = {},
+                   std::string program = QUIRE_COMMAND) {
     pid_ = fork();
-    if (pid_ == 0) become(words, environment);
+    if (pid_ == 0) become(words, environment, std::move(program));
   }
   ~Started() {
     if (pid_ > 0) kill(pid_, SIGKILL);
@@ -66,7 +67,8 @@ class Started {
   std::string err() const { return text_of(folder_ / "err"); }
 
  private:
-  [[noreturn]] void become(Words words, const Words& environment) const {
+  [[noreturn]] void become(Words words, const Words& environment,
+                           std::string program) const {
     const auto redirect = [](const std::string& path, int to) {
       dup2(open(path.c_str(), O_CREAT | O_WRONLY, 0600), to);
     };
@@ -77,7 +79,7 @@ class Started {
       const auto equals = entry.find('=');
       setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
     }
-    words.insert(words.begin(), QUIRE_COMMAND);
+    words.insert(words.begin(), std::move(program));
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -105,6 +107,13 @@ struct Ended {
 
 inline Ended quire_command(const Words& words, const Words& environment = {}) {
   Started started(words, environment);
+  const int code = started.wait();
+  return {.code = code, .out = started.out(), .err = started.err()};
+}
+
+// Another program, which starts the command.
+inline Ended run_program(const std::string& program, const Words& words) {
+  Started started(words, {}, program);
   const int code = started.wait();
   return {.code = code, .out = started.out(), .err = started.err()};
 }

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "quire/data/token_set.h"
 #include "tests/support/command.h"
@@ -58,6 +59,12 @@ TEST_F(Tokenize, RefusesAPartWithoutTokens) {
   EXPECT_EQ(tokenize({"--validation", "0.01"}).code, 2);
   EXPECT_EQ(tokenize({"--validation", "1"}).code, 2);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+TEST_F(Tokenize, DoesNotWaitForAPipe) {
+  std::filesystem::remove(folder_ / "b");
+  ASSERT_EQ(mkfifo((folder_ / "b").c_str(), 0600), 0);
+  EXPECT_EQ(tokenize({}).code, 2);
 }
 
 TEST_F(Tokenize, RefusesAFileInTheFoldersPlace) {

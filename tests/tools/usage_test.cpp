@@ -55,6 +55,21 @@ TEST(Usage, ErrorsAreObjectsToo) {
     EXPECT_TRUE(error.at(key).is_null());
 }
 
+TEST(Usage, SaysWhenTheResultCannotBeWritten) {
+  Words words = {"-c", std::string(QUIRE_COMMAND) + " --version > /dev/full"};
+  const Ended ended = run_program("/bin/sh", words);
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_NE(ended.err.find("stdout"), std::string::npos) << ended.err;
+}
+
+TEST(Usage, EndsAsUsualWhereNobodyCanBeTold) {
+  for (const char* nowhere : {"2>&-", "2> /dev/full", ">&- 2>&-"}) {
+    const std::string line =
+        std::string(QUIRE_COMMAND) + " inspect absent --json " + nowhere;
+    EXPECT_EQ(run_program("/bin/sh", {"-c", line}).code, 2) << nowhere;
+  }
+}
+
 TEST(Usage, VersionSaysWhatTheBuildIs) {
   const auto version = quire_command({"--version", "--json"}).json();
   for (const char* key : {"version", "commit", "compiler", "type", "libraries",
