@@ -267,6 +267,7 @@ StepResult Engine::step(std::int64_t step, std::span<const Batch> batches) {
                     "takes one batch for each",
                     step, batches.size(), s.lanes.size()));
   }
+  s.gradients.prepare();
   std::int64_t weight = 0;
   for (const Batch& batch : batches) weight += s.executor.weight(batch);
   StepResult result;

@@ -37,9 +37,12 @@ int deepest_of(const PlanShape& shape) {
 GradientSlots::GradientSlots(const Setup& setup)
     : setup_(setup), depth_(deepest_of(setup.shape)) {
   lay_out();
-  if (!setup_.communicator->mapped()) return;
   const bool two = reduces_every_wave(setup_.shape.options.stage);
   rank_bytes_ = slot_bytes_ * (two ? 2 : 1);
+}
+
+void GradientSlots::allocate() {
+  if (!setup_.communicator->mapped()) return;
   memory_ = mapped_tensor(*setup_.communicator, DType::kU8,
                           {rank_bytes_ * setup_.shape.ranks});
 }

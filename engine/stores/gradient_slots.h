@@ -30,8 +30,9 @@ class GradientSlots {
     comm::Communicator* communicator;
     Allocator* allocator;
   };
-  // Collective where the world is mapped.
   explicit GradientSlots(const Setup& setup);
+  // Before the first row is taken. Collective where the world is mapped.
+  void allocate();
 
   // The place of one row: the use's k-th node in one of its slots.
   struct Place {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "quire/core/error.h"
 #include "quire/engine/stores/mapped_memory.h"
@@ -54,6 +55,11 @@ GradientStore::GradientStore(const Setup& setup)
     uses_.emplace_back().use = use;
     ++units_[static_cast<std::size_t>(use.unit)].uses;
   }
+}
+
+void GradientStore::prepare() {
+  if (std::exchange(prepared_, true)) return;
+  slots_.allocate();
   if (!replicated() || !setup_.communicator->mapped()) return;
   for (int u = 0; u < static_cast<int>(units_.size()); ++u) {
     if (row(u).empty()) continue;

@@ -31,8 +31,10 @@ class GradientStore {
     Allocator* allocator;
     Stream* stream;  // of the rank's own arithmetic
   };
-  // Collective where the world is mapped.
   explicit GradientStore(const Setup& setup);
+  // Before the first lane of the first step; later calls do nothing. Who only
+  // evaluates has no memory of gradients. Collective where the world is mapped.
+  void prepare();
 
   // A lane's backward through a segment starts: rows for the segment's
   // trainable units.
@@ -110,6 +112,7 @@ class GradientStore {
   GradientSlots slots_;
   std::vector<UnitState> units_;
   // Stage 0 in a mapped world: every unit's row, all ranks' memory.
+  bool prepared_ = false;
   std::vector<Tensor> mapped_sums_;
   std::vector<UseState*> current_;  // of the lane in progress
 };
