@@ -1,6 +1,7 @@
-// Names as people mistype and group them.
+// Words as people mistype, group and read them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,5 +16,8 @@ std::string nearest(std::string_view wanted,
 // '*' matches any run of bytes, '.' included, '?' any one byte, every other
 // byte itself.
 bool matches_glob(std::string_view glob, std::string_view text);
+
+// "1 rank", "2 ranks": for nouns that take an s.
+std::string counted(std::int64_t count, std::string_view noun);
 
 }  // namespace quire

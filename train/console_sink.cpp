@@ -7,6 +7,7 @@
 #include <string>
 
 #include "quire/core/bytes.h"
+#include "quire/core/text.h"
 #include "quire/train/sink.h"
 
 namespace quire::train {
@@ -28,11 +29,11 @@ class ConsoleSink final : public Sink {
  private:
   void show(const RunEvent& event) {
     steps_ = event.steps;
-    put(
-        fmt::format("{} ranks, {} threads each, {} lanes per wave, {} at the "
-                    "peak of the largest rank\n",
-                    event.ranks, event.threads, event.wave,
-                    format_bytes(event.predicted_peak_bytes)));
+    put(fmt::format(
+        "{}, {} each, {} per wave, {} at the peak of the largest "
+        "rank\n",
+        counted(event.ranks, "rank"), counted(event.threads, "thread"),
+        counted(event.wave, "lane"), format_bytes(event.predicted_peak_bytes)));
     if (event.resumed_from)
       put(fmt::format("resumed from step {}\n", *event.resumed_from));
   }

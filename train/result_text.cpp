@@ -4,6 +4,7 @@
 
 #include "quire/core/bytes.h"
 #include "quire/core/hash.h"
+#include "quire/core/text.h"
 #include "quire/train/result.h"
 
 namespace quire::train {
@@ -22,11 +23,10 @@ std::string to_text(const TrainResult& r) {
                         r.validation->loss, r.validation->targets);
   }
   text += fmt::format(
-      "speed         {:.0f} tokens/s on {} ranks, stage {}, {} lanes per "
-      "wave\n"
+      "speed         {:.0f} tokens/s on {}, stage {}, {} per wave\n"
       "peak memory   predicted {}, measured {}\n",
-      r.tokens_per_s, r.ranks, r.stage, r.wave,
-      format_bytes(r.memory.predicted_peak_bytes),
+      r.tokens_per_s, counted(r.ranks, "rank"), r.stage,
+      counted(r.wave, "lane"), format_bytes(r.memory.predicted_peak_bytes),
       format_bytes(r.memory.measured_peak_bytes));
   text += fmt::format(
       "wire          predicted {}, measured {}\n"
@@ -46,9 +46,9 @@ std::string to_text(const PlanReport& report) {
   std::string text;
   for (const PlanReport::Entry& entry : report.plans) {
     text += fmt::format(
-        "{} ranks, stage {}, {} lanes per rank and wave: {} at the peak of "
+        "{}, stage {}, {} per rank and wave: {} at the peak of "
         "the rank that needs most{}\n",
-        entry.ranks, entry.stage, entry.wave,
+        counted(entry.ranks, "rank"), entry.stage, counted(entry.wave, "lane"),
         format_bytes(entry.memory.total_peak),
         !report.budget_bytes ? ""
         : entry.fits         ? ", fits"

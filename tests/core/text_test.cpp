@@ -44,5 +44,11 @@ TEST(Glob, TriesLaterPlacesForAStar) {
   EXPECT_FALSE(matches_glob("*ab", "abx"));
 }
 
+TEST(Counted, AddsAnSButToOne) {
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
+  EXPECT_EQ(counted(12, "thread"), "12 threads");
+}
+
 }  // namespace
 }  // namespace quire
