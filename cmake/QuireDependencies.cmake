@@ -2,9 +2,20 @@
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(nlohmann_json REQUIRED)
-find_package(DNNL REQUIRED)
+
+# QUIRE_PRODUCTS is the folder of kernels/ that computes matrix products, with what it needs.
+if(QUIRE_ENABLE_ONEDNN)
+  find_package(DNNL REQUIRED)
+  set(QUIRE_PRODUCTS onednn)
+  set(QUIRE_PRODUCTS_LIBRARY DNNL::dnnl)
+  set(products_version "oneDNN ${DNNL_VERSION}")
+else()
+  find_package(Eigen3 REQUIRED NO_MODULE)
+  set(QUIRE_PRODUCTS eigen)
+  set(QUIRE_PRODUCTS_HEADERS Eigen3::Eigen)
+  set(products_version "Eigen ${Eigen3_VERSION}")
+endif()
 
 # Compiled into the sources that include it: there is no library to link.
 find_path(QUIRE_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
@@ -23,4 +34,4 @@ endforeach()
 list(JOIN xxhash_version "." xxhash_version)
 
 set(QUIRE_LIBRARIES
-    "oneDNN ${DNNL_VERSION}, Eigen ${Eigen3_VERSION}, nlohmann_json ${nlohmann_json_VERSION}, fmt ${fmt_VERSION}, xxHash ${xxhash_version}")
+    "${products_version}, nlohmann_json ${nlohmann_json_VERSION}, fmt ${fmt_VERSION}, xxHash ${xxhash_version}")
