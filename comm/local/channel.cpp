@@ -41,8 +41,7 @@ Signature signature_of(Kind kind, const Call& call) {
   signature.kind = static_cast<std::uint8_t>(kind);
   signature.purpose = static_cast<std::uint8_t>(call.purpose);
   signature.unit_hash = hash64(call.unit);
-  std::memcpy(signature.unit, call.unit.data(),
-              std::min(call.unit.size(), sizeof(signature.unit) - 1));
+  call.unit.copy(signature.unit, sizeof(signature.unit) - 1);
   return signature;
 }
 

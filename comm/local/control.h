@@ -35,7 +35,7 @@ class SharedText {
  public:
   void store(std::string_view text) {
     std::array<char, kBytes> bytes{};
-    std::memcpy(bytes.data(), text.data(), std::min(text.size(), kBytes - 1));
+    text.copy(bytes.data(), kBytes - 1);
     for (std::size_t i = 0; i < words_.size(); ++i) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + 8 * i, 8);

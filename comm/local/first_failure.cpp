@@ -15,7 +15,7 @@ void store(char (&to)[kBytes], std::string_view text) {
   if (count < text.size()) {
     while (count > 0 && continues(count)) --count;
   }
-  std::memcpy(to, text.data(), count);
+  text.copy(to, count);
   to[count] = 0;
 }
 
