@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <thread>
 
 #include "quire/comm/launcher/children.h"
 #include "quire/comm/launcher/rank_main.h"
@@ -11,11 +13,23 @@
 namespace quire::comm {
 namespace {
 
+std::ptrdiff_t count_threads() {
+  std::error_code error;
+  return std::distance(
+      std::filesystem::directory_iterator("/proc/self/task", error), {});
+}
+
+// A thread that has been joined is listed until the kernel has taken it down,
+// which on a busy machine lasts: who has just joined a pool is no fault.
 void require_one_thread() {
 #ifndef __SANITIZE_THREAD__  // its runtime has a thread of its own
-  std::error_code error;
-  const auto threads = std::distance(
-      std::filesystem::directory_iterator("/proc/self/task", error), {});
+  constexpr auto kPatience = std::chrono::seconds(1);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::ptrdiff_t threads = count_threads();
+  while (threads > 1 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    threads = count_threads();
+  }
   if (threads <= 1) return;
   throw UsageError(fmt::format(
       "got {} threads in the process that is to fork its ranks; expected 1: "

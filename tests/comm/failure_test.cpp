@@ -289,6 +289,26 @@ TEST_P(ProcessFailures, RanksDieWithTheirLauncher) {
   EXPECT_EQ(waitpid(launcher, nullptr, 0), launcher);
 }
 
+// The sanitizer of threads has one of its own, so it cannot be asked.
+#ifndef __SANITIZE_THREAD__
+TEST(RunProcesses, RefusesToForkAProcessWithThreads) {
+  const ThreadPool pool(2);
+  try {
+    World{2, true, true}.run([](Communicator&) { return 0; });
+    ADD_FAILURE() << "two threads were forked";
+  } catch (const UsageError& error) {
+    expect_mentions(error.what(), {"got 2 threads", "expected 1"});
+  }
+}
+#endif
+
+TEST(RunProcesses, WaitsForAThreadThatIsEnding) {
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }).detach();
+  expect_success(World{2, true, true}.run([](Communicator&) { return 0; }));
+}
+
 TEST(Failure, SaysRankStepAndLayer) {
   Failure failure{.rank = 2, .step = 17, .layer = "h.1", .message = "gone"};
   EXPECT_EQ(failure.to_string(), "rank 2: step 17: layer h.1: gone");
