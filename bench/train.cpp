@@ -1,147 +1,176 @@
-// Tokens per second of GPT-2 124M beside the machine's multiply-add peak, both
+// Tokens per second of a training step beside the machine's multiply-add peak,
+// and of two ranks beside two processes that know nothing of each other, all
 // measured in turn in one run:
 //
-//   bench/train [rounds]
+//   bench/train [124m|small] [rounds]
 //
-// fp32, AdamW, 4 samples of 256 tokens a step: one rank with two threads (one
-// lane), and two ranks (processes) with one thread each at stage 3 (two lanes).
-// The percentage is (6 N + 12 L C T) FLOP per token over the peak; N counts the
-// parameters without the position table.
-#include <unistd.h>
-
+// fp32, AdamW, one lane a rank:
+//   solo   one rank with two threads, all samples
+//   joint  two ranks (processes) with one thread each at stage 3, half of the
+//          samples each
+//   alone  in the same two processes and at the same time, an engine each with
+//          one thread and half of the samples, a world of its own
+// Every round measures all of them and the peak of the same threads. What is
+// printed are medians over the rounds; a percentage or a ratio is the median of
+// the rounds' own, so that a machine whose clock drifts is compared with
+// itself.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "bench/peak.h"
+#include "bench/trainee.h"
 #include "quire/comm/run.h"
-#include "quire/engine/engine.h"
-#include "quire/models/gpt2.h"
-#include "quire/optim/optimizer.h"
+#include "quire/engine/exchange.h"
 
 namespace {
 
 using namespace quire;
+using bench::ModelCase;
+using bench::Trainee;
 
-constexpr models::Gpt2Options kModel{
-    .layers = 12, .width = 768, .heads = 12, .context = 1024, .vocab = 50257};
-constexpr std::int64_t kSamples = 4;
-constexpr std::int64_t kSequence = 256;
-constexpr int kWarmUp = 1;
+constexpr int kRanks = 2;
+constexpr double kPeakSeconds = 0.3;
 
-struct Case {
-  const char* name;
-  int ranks;
-  int threads;
+struct Round {
+  // Tokens per second, and FLOP/s.
+  double solo, joint, alone, solo_peak, peak;
 };
 
-double seconds_now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-double flops_per_token() {
-  const nn::Model model = models::gpt2(kModel);
-  const double n =
-      static_cast<double>(model.numel() - kModel.context * kModel.width);
-  return 6.0 * n + 12.0 * kModel.layers * kModel.width * kSequence;
-}
-
-Batch lane_batch(std::int64_t samples, int lane) {
-  auto tokens = std::make_shared<std::vector<std::int32_t>>(
-      static_cast<std::size_t>(samples * kSequence));
-  for (std::size_t i = 0; i < tokens->size(); ++i) {
-    (*tokens)[i] = static_cast<std::int32_t>(
-        (i * 7919 + static_cast<std::size_t>(lane) * 104729) % 50257);
+// One process's part in the rounds.
+class Bench {
+ public:
+  Bench(const ModelCase& c, comm::Communicator& world)
+      : case_(c),
+        world_(world),
+        exchange_(world, sizeof(double)),
+        stream_(Stream::Kind::kInline, "bench", pool_, scratch_),
+        joint_(c, {.samples = c.samples / kRanks, .threads = 1}, world),
+        alone_(c, {.samples = c.samples / kRanks, .threads = 1}, *own_) {
+    if (world.rank() == 0)
+      solo_.emplace(c, Trainee::Share{.samples = c.samples, .threads = kRanks},
+                    *own_solo_);
   }
-  auto* data = reinterpret_cast<std::byte*>(tokens->data());
-  const Tensor tensor =
-      tensor_over(data, DType::kI32, {samples, kSequence}, tokens);
-  return {.inputs = {{"tokens", tensor}}, .targets = {{"targets", tensor}}};
+
+  Round round() {
+    Round round{};
+    measure_solo(round);
+    measure_joint(round);
+    measure_alone(round);
+    meet();
+    round.peak = sum(bench::multiply_add_peak(1, kPeakSeconds));
+    return round;
+  }
+
+ private:
+  comm::Call call() { return {.stream = &stream_}; }
+  void meet() { world_.barrier(call()); }
+  double sum(double mine) {
+    double sum = 0.0;
+    for (double value : exchange_.all(mine, call())) sum += value;
+    return sum;
+  }
+  double rate(double samples, double seconds) const {
+    return samples * static_cast<double>(case_.sequence * case_.steps) /
+           seconds;
+  }
+  double half() const { return static_cast<double>(case_.samples) / kRanks; }
+
+  // Rank 1 waits at the next barrier meanwhile.
+  void measure_solo(Round& round) {
+    meet();
+    if (!solo_) return;
+    round.solo = rate(2 * half(), solo_->seconds(case_.steps));
+    round.solo_peak = bench::multiply_add_peak(kRanks, kPeakSeconds);
+  }
+  void measure_joint(Round& round) {
+    meet();
+    round.joint = sum(rate(half(), joint_.seconds(case_.steps)));
+  }
+  void measure_alone(Round& round) {
+    meet();
+    round.alone = sum(rate(half(), alone_.seconds(case_.steps)));
+  }
+
+  const ModelCase& case_;
+  comm::Communicator& world_;
+  engine::Exchange exchange_;
+  Allocator scratch_{{}};
+  ThreadPool pool_{1};
+  Stream stream_;
+  std::unique_ptr<comm::Communicator> own_ = comm::LocalWorld(1, {}).join(0);
+  std::unique_ptr<comm::Communicator> own_solo_ =
+      comm::LocalWorld(1, {}).join(0);
+  Trainee joint_;
+  Trainee alone_;
+  std::optional<Trainee> solo_;  // rank 0's
+};
+
+template <class Fn>
+double median_of(const std::vector<Round>& rounds, Fn fn) {
+  std::vector<double> values;
+  for (const Round& round : rounds) values.push_back(fn(round));
+  return bench::median(values);
 }
 
-// Runs `rounds` steps; rank 0 writes (seconds of a step, peak) pairs to `out`.
-int train(comm::Communicator& communicator, const Case& c, int rounds,
-          int out) {
-  const nn::Model model = models::gpt2(kModel);
-  const nn::CrossEntropy loss;
-  const auto optimizer = optim::adamw({});
-  Allocator allocator({});
-  ThreadPool pool(c.threads);
-  engine::Options options;
-  options.lanes = c.ranks;
-  options.groups = {.lr = 1e-4, .weight_decay = 0.1};
-  engine::Engine engine({.model = &model,
-                         .loss = &loss,
-                         .optimizer = optimizer.get(),
-                         .options = options,
-                         .communicator = &communicator,
-                         .allocator = &allocator,
-                         .pool = &pool});
-  std::vector<Batch> batches;
-  for (int lane : engine.lanes())
-    batches.push_back(lane_batch(kSamples / c.ranks, lane));
-  Stream stream(Stream::Kind::kInline, "bench", pool, allocator);
-  for (int round = 0; round < kWarmUp + rounds; ++round) {
-    communicator.barrier({.stream = &stream});
-    const double peak = bench::multiply_add_peak(c.threads, 0.3) * c.ranks;
-    communicator.barrier({.stream = &stream});
-    const double start = seconds_now();
-    engine.step(round, batches);
-    const double measured[] = {seconds_now() - start, peak};
-    if (round < kWarmUp || communicator.rank() != 0) continue;
-    if (write(out, measured, sizeof(measured)) != sizeof(measured)) return 1;
-  }
+struct Line {
+  const char* name;
+  double Round::*rate;
+  double Round::*peak;
+};
+
+void print(const ModelCase& c, const std::vector<Round>& rounds,
+           const Line& line) {
+  const double flops = c.flops_per_token();
+  const double rate =
+      median_of(rounds, [&](const Round& r) { return r.*line.rate; });
+  const double peak =
+      median_of(rounds, [&](const Round& r) { return r.*line.peak; });
+  const double share = median_of(rounds, [&](const Round& r) {
+    return r.*line.rate * flops / (r.*line.peak);
+  });
+  std::printf("%-30s %9.1f tokens/s %7.1f GFLOP/s of %7.1f peak %6.1f %%\n",
+              line.name, rate, rate * flops * 1e-9, peak * 1e-9, 100.0 * share);
+}
+
+void report(const ModelCase& c, const std::vector<Round>& rounds) {
+  std::printf("%s, %ld x %ld tokens a step, medians of %zu rounds\n", c.title,
+              static_cast<long>(c.samples), static_cast<long>(c.sequence),
+              rounds.size());
+  print(c, rounds, {"1 rank, 2 threads", &Round::solo, &Round::solo_peak});
+  print(c, rounds, {"2 ranks, 1 thread, stage 3", &Round::joint, &Round::peak});
+  print(c, rounds,
+        {"2 processes alone, 1 thread", &Round::alone, &Round::peak});
+  const auto ratio = [](const Round& r) { return r.joint / r.alone; };
+  const auto [least, most] = std::ranges::minmax(rounds, {}, ratio);
+  std::printf("2 ranks / 2 processes alone: %.3f (%.3f to %.3f)\n",
+              median_of(rounds, ratio), ratio(least), ratio(most));
+}
+
+int measure(const ModelCase& c, int count, comm::Communicator& world) {
+  Bench bench(c, world);
+  bench.round();  // memory is taken, caches are filled
+  std::vector<Round> rounds;
+  for (int i = 0; i < count; ++i) rounds.push_back(bench.round());
+  if (world.rank() == 0) report(c, rounds);
   return 0;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-bool report(const Case& c, int rounds) {
-  int ends[2];
-  if (pipe(ends) != 0) return false;
-  const comm::RunResult result =
-      comm::run_processes(c.ranks, {}, [&](comm::Communicator& communicator) {
-        return train(communicator, c, rounds, ends[1]);
-      });
-  close(ends[1]);
-  if (result.exit_code != 0) {
-    std::fprintf(
-        stderr, "error: %s\n",
-        result.failure ? result.failure->to_string().c_str() : "a rank failed");
-    return false;
-  }
-  std::vector<double> seconds, ratios, peaks;
-  double measured[2];
-  while (read(ends[0], measured, sizeof(measured)) == sizeof(measured)) {
-    seconds.push_back(measured[0]);
-    peaks.push_back(measured[1]);
-    ratios.push_back(kSamples * kSequence * flops_per_token() / measured[0] /
-                     measured[1]);
-  }
-  close(ends[0]);
-  std::printf("%-32s %8.1f tokens/s  %7.1f GFLOP/s of %7.1f peak  %5.1f %%\n",
-              c.name, kSamples * kSequence / median(seconds),
-              kSamples * kSequence * flops_per_token() / median(seconds) * 1e-9,
-              median(peaks) * 1e-9, 100.0 * median(ratios));
-  std::fflush(stdout);
-  return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
-  const Case cases[] = {{"1 rank, 2 threads", 1, 2},
-                        {"2 ranks, 1 thread, stage 3", 2, 1}};
-  bool ok = true;
-  for (const Case& c : cases) ok = report(c, rounds) && ok;
-  return ok ? 0 : 1;
+  const ModelCase* c = bench::model_case(argc > 1 ? argv[1] : "124m");
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  if (c == nullptr || rounds < 1) {
+    std::fprintf(stderr, "usage: train [124m|small] [rounds]\n");
+    return 2;
+  }
+  const comm::RunResult result = comm::run_processes(
+      kRanks, {},
+      [&](comm::Communicator& world) { return measure(*c, rounds, world); });
+  if (result.failure)
+    std::fprintf(stderr, "error: %s\n", result.failure->to_string().c_str());
+  return result.exit_code;
 }
