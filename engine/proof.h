@@ -7,7 +7,9 @@
 //               released before its readers are done; at stage 3 none stays
 //               open
 //   lanes       every lane of the rank runs forward, turn and backward once at
-//               each segment, in this order, and a wave ends before the next
+//               each segment, in this order, and a wave ends before the next;
+//               runs and reduces have the lanes that the layout gives the rank
+//               in their wave, which is how peers know them
 //   gradients   no row is written before the reduce that sends it is retired;
 //               every trainable use is reduced once a wave (stages 2 and 3) or
 //               once after its last lane (0 and 1), with the lanes that were
@@ -15,7 +17,7 @@
 //   bytes       of every collective, counted anew from lanes and rows
 // and of all ranks' plans
 //   order       all ranks launch the same collectives in one order, so that
-//               each can complete
+//               each can complete, among the same other ops
 //   lanes       every lane is run by one rank, and arrives at the owners from
 //               left to right
 #pragma once

@@ -1,7 +1,9 @@
-// Whether every lane of a rank runs everywhere, once and in order.
+// Whether every lane of a rank runs everywhere, once and in order, and whether
+// an op's lanes are those that peers take it to have.
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 
 #include "quire/engine/proof/case.h"
 
@@ -10,11 +12,16 @@ namespace {
 
 class Lanes {
  public:
-  explicit Lanes(ProofCase& proof) : proof_(proof) { lay_out(); }
+  explicit Lanes(ProofCase& proof)
+      : proof_(proof), waves_(waves_of(proof.plan().shape)) {
+    lay_out();
+  }
 
   void replay() {
     for (int i = 0; i < proof_.count(); ++i) {
       const Op& op = proof_.op(i);
+      require_wave(i);
+      require_layout(i);
       if (!op.runs_segment()) continue;
       if (is_start(op)) require_idle(i);
       for (int lane = op.lanes.begin; lane < op.lanes.end; ++lane) run(i, lane);
@@ -54,6 +61,46 @@ class Lanes {
     return std::string(engine::name_of(kind));
   }
 
+  // A reduce is named by the wave of the run before it, a retire by that of its
+  // reduce.
+  void require_wave(int i) {
+    const Op& op = proof_.op(i);
+    if (op.runs_segment()) ran_in_[op.segment] = op.wave;
+    if (op.kind == OpKind::kReduce) {
+      require_wave(i, ran_in_[op.segment]);
+      reduced_in_[{op.segment, op.unit}] = op.wave;
+    }
+    if (op.kind == OpKind::kRetire)
+      require_wave(i, reduced_in_[{op.segment, op.unit}]);
+  }
+  void require_wave(int i, int wave) {
+    if (proof_.op(i).wave != wave)
+      proof_.found(i, fmt::format("is of wave {}; expected {}",
+                                  proof_.op(i).wave, wave));
+  }
+
+  // Peers work out from the wave which lanes arrive.
+  void require_layout(int i) {
+    const Op& op = proof_.op(i);
+    const bool reduces = op.kind == OpKind::kReduce;
+    if (!reduces && !op.runs_segment()) return require_none(i);
+    if (op.wave < 0 || op.wave >= waves_.count())
+      return proof_.found(
+          i, fmt::format("is of wave {} of {}", op.wave, waves_.count()));
+    const int rank = proof_.plan().shape.rank;
+    const layout::Run own =
+        reduces ? reduced_lanes(waves_, proof_.stage(), op.wave, rank)
+                : waves_.run(op.wave, rank);
+    if (op.lanes != own)
+      proof_.found(
+          i, fmt::format("has lanes [{}, {}); expected [{}, {})",
+                         op.lanes.begin, op.lanes.end, own.begin, own.end));
+  }
+  void require_none(int i) {
+    if (!proof_.op(i).lanes.empty())
+      proof_.found(i, "has lanes; expected none");
+  }
+
   bool is_start(const Op& op) const {
     return op.segment == 0 && op.kind != OpKind::kBackward;
   }
@@ -89,9 +136,12 @@ class Lanes {
   }
 
   ProofCase& proof_;
+  layout::Waves waves_;
   std::vector<Visit> path_;
   std::map<int, Progress> lanes_;  // that have begun
   int running_ = 0;                // of them, not done
+  std::map<int, int> ran_in_;      // wave of a segment's latest run
+  std::map<std::pair<int, int>, int> reduced_in_;  // and of a use's reduce
 };
 
 }  // namespace

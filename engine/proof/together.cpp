@@ -21,6 +21,7 @@ class Together {
     for (const Plan& plan : plans_) collectives_.push_back(collectives(plan));
     for (std::size_t r = 1; r < plans_.size(); ++r) {
       if (!same_order(r)) return;
+      same_ops(r);
     }
     cover_lanes();
     if (plans_.front().training) merge_lanes();
@@ -55,8 +56,9 @@ class Together {
   }
 
   std::string name(const Ops& ops, std::size_t i) const {
-    if (i >= ops.size()) return "nothing";
-    const Op& op = *ops[i];
+    return i >= ops.size() ? "nothing" : name(*ops[i]);
+  }
+  std::string name(const Op& op) const {
     return fmt::format("{} {} wave {} of {} bytes", name_of(op.kind),
                        place_of(op, structure_), op.wave, op.collective_bytes);
   }
@@ -81,6 +83,20 @@ class Together {
       return false;
     }
     return true;
+  }
+
+  // What moves nothing is the same everywhere, too, lanes or none.
+  void same_ops(std::size_t r) {
+    const auto& zero = plans_.front().ops;
+    const auto& mine = plans_[r].ops;
+    const auto [at, other] =
+        std::mismatch(zero.begin(), zero.end(), mine.begin(), mine.end(), same);
+    if (at == zero.end() && other == mine.end()) return;
+    const auto text = [&](const std::vector<Op>& ops, const auto& op) {
+      return op == ops.end() ? "nothing" : name(*op);
+    };
+    found(fmt::format("op {}: rank 0 has {}, rank {} has {}", at - zero.begin(),
+                      text(zero, at), r, text(mine, other)));
   }
 
   void cover_lanes() {
