@@ -47,7 +47,10 @@ struct Options {
   int lanes = 1;  // of a step; see docs/numerics.md
   int wave = 1;   // lanes per rank and wave, at most
   Stage stage = Stage::kParameters;
-  int prefetch = 1;  // units gathered ahead of the one that runs; 0: none
+  // Exchanges beside the segment that runs: gathers of as many segments to
+  // come, of which a reduce in flight takes the place of one. 0: none, which
+  // needs the least memory, and where ranks share memory costs no time.
+  int prefetch = 0;
   Precision precision = {};
   std::optional<double> clip_norm = {};  // global; none: no clipping
   optim::GroupOptions groups = {};

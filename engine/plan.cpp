@@ -41,7 +41,8 @@ class Builder {
         waves_(waves_of(plan_.shape)),
         visits_(visits_of(structure, waves_, plan_)),
         opened_by_(structure.units.size(), -1),
-        released_by_(structure.units.size(), -1) {}
+        released_by_(structure.units.size(), -1),
+        ahead_(prefetch()) {}
 
   Plan build() {
     if (plan_.training) exchange(OpKind::kWeights, kWeightsSliceBytes);
@@ -56,6 +57,7 @@ class Builder {
  private:
   Stage stage() const { return plan_.shape.options.stage; }
   int ranks() const { return plan_.shape.ranks; }
+  int prefetch() const { return plan_.shape.options.prefetch; }
   const layout::Unit& unit(int u) const { return structure_.unit(u); }
   const std::vector<int>& units_of(std::size_t visit) const {
     return structure_.segment(visits_[visit].segment).units;
@@ -74,17 +76,36 @@ class Builder {
          .wire_bytes = slice_bytes * (ranks() - 1)});
   }
 
+  // A gather that the next run waits for is launched before the reduce of this
+  // one; without prefetch after it, so that nothing runs beside a segment.
   void visit(std::size_t k) {
-    for (std::size_t next = k; next < end_of_window(k); ++next) {
-      for (int u : units_of(next)) gather(u);
-    }
-    run(k);
-    for (int u : units_of(k)) release_unless_needed(u, k + 1);
     const Visit& v = visits_[k];
-    if (plan_.training && v.kind != OpKind::kForward) reduce(v);
+    gather(k, behind(k, ahead_));
+    run(k);
+    retire();
+    ahead_ = std::max(0, prefetch() - (reduces(v) ? 1 : 0));
+    for (int u : units_of(k)) release_unless_needed(u, k + 1);
+    if (prefetch() > 0) gather(k + 1, std::min(k + 2, visits_.size()));
+    if (makes_gradients(v)) reduce(v);
+    if (prefetch() == 0) retire();
   }
 
-  int prefetch() const { return plan_.shape.options.prefetch; }
+  // What visits [begin, end) read.
+  void gather(std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      for (int u : units_of(k)) gather(u);
+    }
+  }
+
+  bool makes_gradients(const Visit& v) const {
+    return plan_.training && v.kind != OpKind::kForward;
+  }
+
+  // Whether a reduce starts when the visit has ended.
+  bool reduces(const Visit& v) const {
+    return makes_gradients(v) &&
+           (reduces_every_wave(stage()) || v.wave == waves_.count() - 1);
+  }
 
   void gather(int u) {
     const auto index = static_cast<std::size_t>(u);
@@ -110,7 +131,7 @@ class Builder {
           .wave = v.wave,
           .segment = v.segment,
           .lanes = waves_.run(v.wave, plan_.shape.rank)};
-    if (plan_.training && v.kind != OpKind::kForward) op.slot = slot_of(v);
+    if (makes_gradients(v)) op.slot = slot_of(v);
     for (int u : units_of(k)) {
       if (opened_by_[static_cast<std::size_t>(u)] >= 0)
         op.waits.push_back(opened_by_[static_cast<std::size_t>(u)]);
@@ -118,16 +139,15 @@ class Builder {
     produced_by_ = add(std::move(op));
   }
 
-  // Behind the last visit whose units are open while visit k runs.
-  std::size_t end_of_window(std::size_t k) const {
-    return std::min(visits_.size(),
-                    k + static_cast<std::size_t>(prefetch()) + 1);
+  std::size_t behind(std::size_t k, int ahead) const {
+    return std::min(visits_.size(), k + static_cast<std::size_t>(ahead) + 1);
   }
 
-  // What the next visit's window gathers again is not released before it.
+  // What the next visits read again stays open: what is gathered ahead of them
+  // anyway, and over the turn the last block, beside which little is open.
   void release_unless_needed(int u, std::size_t next_visit) {
     if (stage() != Stage::kParameters) return;
-    const std::size_t end = end_of_window(next_visit);
+    const std::size_t end = behind(next_visit, std::max(ahead_, 1));
     for (std::size_t next = next_visit; next < end; ++next) {
       if (std::ranges::find(units_of(next), u) != units_of(next).end()) return;
     }
@@ -136,20 +156,19 @@ class Builder {
     opened_by_[index] = -1;
   }
 
-  // Rows of gradients: two slots in turn where a use is reduced at once, else
-  // one for every segment over all waves.
+  // Where a use is reduced at once slots take turns, else every segment has its
+  // own over all waves.
   int slot_of(const Visit& v) const {
-    return reduces_every_wave(stage()) ? static_cast<int>(backwards_ % 2)
-                                       : v.segment;
+    return reduces_every_wave(stage())
+               ? static_cast<int>(backwards_ %
+                                  gradient_slots(plan_.shape.options))
+               : v.segment;
   }
 
   void reduce(const Visit& v) {
-    const bool due =
-        reduces_every_wave(stage()) || v.wave == waves_.count() - 1;
     const int slot = slot_of(v);
     ++backwards_;
-    if (!due) return;
-    retire();
+    if (!reduces(v)) return;
     for (int u : structure_.segment(v.segment).units) {
       if (!unit(u).trainable.empty()) reduce_use(v, u, slot);
     }
@@ -221,7 +240,10 @@ class Builder {
   std::vector<int> released_by_;  // its latest release, -1: none
   std::vector<int> in_flight_;    // reduces that are not retired
   std::vector<int> gradient_gathers_;
-  int produced_by_ = -1;        // the latest run
+  int produced_by_ = -1;  // the latest run
+  // Segments beyond the one that runs whose units may be open: a reduce in
+  // flight takes the place of one, as its row and arrivals are as large.
+  int ahead_;
   std::int64_t backwards_ = 0;  // visits that made gradients so far
 };
 
@@ -295,6 +317,10 @@ std::string place_of(const Op& op, const Structure& structure) {
   const std::string& unit = structure.unit(op.unit).name;
   if (unit != text) text += text.empty() ? unit : fmt::format(" ({})", unit);
   return text;
+}
+
+int gradient_slots(const Options& options) {
+  return options.prefetch > 0 ? 2 : 1;
 }
 
 DType travels_as(const layout::Node& node, DType wire) {

@@ -2,14 +2,16 @@
 // hashed, compared between ranks, proved (proof.h) and then executed as it
 // stands; nothing decides the order of work but the plan.
 //
-//   forward   for segment i in order:  [gather i+1]  run i for each lane
-//                                      release i
-//   turn      last segment: forward, loss, backward, lane by lane  [reduce]
-//   backward  for segment i reversed:  [gather i-1]  (recompute i)  run i for
-//                                      each lane  release i  [reduce i]
+//   forward   for segment i in order:  gather i  run i for each lane  release i
+//   turn      last segment: forward, loss, backward, lane by lane  reduce
+//   backward  for segment i reversed:  gather i  (recompute i)  run i for each
+//                                      lane  release i  reduce i
 //   commit    norm and finite flags exchanged
 //   update    optimizer on own tiles, which writes master and published slice
 //             in one pass
+//
+// As many exchanges run beside a segment as Options::prefetch says: gathers of
+// the segments to come, and the reduce of the one that has run.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +51,8 @@ struct Op {
   int wave = -1;
   int segment = -1;
   int unit = -1;
-  // Gradient rows of this use: two in turn (stages 2 and 3), else one a use.
+  // Gradient rows of this use: gradient_slots in turn (stages 2 and 3), else
+  // the segment's own.
   int slot = -1;
   layout::Run lanes = {};  // this rank's
   // Ops that must have finished: indices into Plan::ops, ascending.
@@ -106,6 +109,10 @@ layout::Waves waves_of(const PlanShape& shape);
 // of the whole step.
 layout::Run reduced_lanes(const layout::Waves& waves, Stage stage, int wave,
                           int rank);
+
+// Stages 2 and 3: slots of gradient rows that take turns. Where no reduce runs
+// beside a backward one is enough.
+int gradient_slots(const Options& options);
 
 // The type in which a node of the lane tree travels: a leaf has been rounded to
 // the wire type, a sum is fp32.

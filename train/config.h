@@ -56,7 +56,7 @@ struct RunConfig {
   OptimizerConfig optimizer;
   optim::Schedule schedule;  // its steps are the run's
   int stage = 3;
-  int prefetch = 1;
+  int prefetch = 0;
   engine::Precision precision;
   std::optional<std::int64_t> budget_bytes;  // of a rank
   // Steps; 0: saves nothing; -1 (left out): at the end alone.

@@ -23,7 +23,8 @@ class ProofCase {
 
   const Structure& structure() const { return *structure_; }
   const Plan& plan() const { return *plan_; }
-  Stage stage() const { return plan_->shape.options.stage; }
+  const Options& options() const { return plan_->shape.options; }
+  Stage stage() const { return options().stage; }
   bool reduces_at_once() const { return reduces_every_wave(stage()); }
   int count() const { return static_cast<int>(plan_->ops.size()); }
   const Op& op(int index) const {

@@ -60,8 +60,10 @@ class Gradients {
     const auto& units = proof_.segment(op.segment).units;
     if (std::ranges::none_of(units, [&](int u) { return trainable(u); }))
       return;
-    const bool fits = proof_.reduces_at_once() ? op.slot == 0 || op.slot == 1
-                                               : op.slot == op.segment;
+    const bool fits =
+        proof_.reduces_at_once()
+            ? op.slot >= 0 && op.slot < gradient_slots(proof_.options())
+            : op.slot == op.segment;
     if (!fits) proof_.found(i, fmt::format("has no gradient slot {}", op.slot));
     for (const auto& [key, rows] : uses_) require_free(i, key, rows);
     for (int u : units) {
@@ -69,7 +71,7 @@ class Gradients {
     }
   }
 
-  // Stages 2 and 3 share two slots among all uses; else every use has its own.
+  // Stages 2 and 3 share slots among all uses; else every use has its own.
   void require_free(int i, const Key& key, const Rows& rows) {
     const Op& op = proof_.op(i);
     const bool same_memory = proof_.reduces_at_once() ? rows.slot == op.slot

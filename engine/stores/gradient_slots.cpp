@@ -37,8 +37,10 @@ int deepest_of(const PlanShape& shape) {
 GradientSlots::GradientSlots(const Setup& setup)
     : setup_(setup), depth_(deepest_of(setup.shape)) {
   lay_out();
-  const bool two = reduces_every_wave(setup_.shape.options.stage);
-  rank_bytes_ = slot_bytes_ * (two ? 2 : 1);
+  const engine::Options& options = setup_.shape.options;
+  rank_bytes_ =
+      slot_bytes_ *
+      (reduces_every_wave(options.stage) ? gradient_slots(options) : 1);
 }
 
 void GradientSlots::allocate() {
@@ -79,12 +81,12 @@ std::int64_t GradientSlots::bytes_of(int unit) const {
 
 std::int64_t GradientSlots::offset(const Place& place) const {
   const std::size_t units = setup_.structure->units.size();
-  const bool two = reduces_every_wave(setup_.shape.options.stage);
+  const bool in_turn = reduces_every_wave(setup_.shape.options.stage);
   const std::int64_t row = row_elements(place.use.unit);
   std::int64_t result =
       use_base_[static_cast<std::size_t>(place.use.segment) * units +
                 static_cast<std::size_t>(place.use.unit)];
-  if (two) result += place.slot * slot_bytes_;
+  if (in_turn) result += place.slot * slot_bytes_;
   if (place.dtype != DType::kF32) result += row * depth_ * size_of(DType::kF32);
   return result + place.depth * row * size_of(place.dtype);
 }

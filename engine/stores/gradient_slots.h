@@ -59,7 +59,7 @@ class GradientSlots {
   int depth_;  // nodes that a rank can have at once for one use
   // Of every use within its slot, by segment * units + unit.
   std::vector<std::int64_t> use_base_;
-  // Stages 2 and 3: of one of the two; else of all uses.
+  // Stages 2 and 3: of one of those in turn; else of all uses.
   std::int64_t slot_bytes_ = 0;
   std::int64_t rank_bytes_ = 0;
   Tensor memory_;  // all ranks', if mapped

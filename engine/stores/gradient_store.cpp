@@ -259,31 +259,46 @@ void GradientStore::finish_use(UseState& state, Stream& stream) {
   std::vector<layout::Node> nodes;
   for (const Node& node : state.pending) nodes.push_back(node.node);
   if (!covers_all(nodes, setup_.shape.lanes)) return;
-  const int unit = state.use.unit;
-  UnitState& sums = units_[static_cast<std::size_t>(unit)];
-  if (++sums.complete < sums.uses) return;
-  if (sums.uses == 1 && !replicated()) {
-    sums.sum = std::move(state.pending.front().row);
-    state.pending.clear();
-    return;
-  }
-  make_sum(unit);
-  std::vector<Tensor> roots;
-  for (const UseState& other : uses_) {
-    if (other.use.unit == unit)
-      roots.push_back(other.pending.front().row.tensor);
-  }
-  std::vector<int> adds(roots.size(), 1);
-  adds.front() = 0;
-  const Tensor own = own_sum(unit);
-  kernels::tree_add(
-      {.inputs = roots, .steps = steps_of(adds), .outputs = std::span(&own, 1)},
-      stream);
+  UnitState& unit = units_[static_cast<std::size_t>(state.use.unit)];
+  if (++unit.complete == unit.uses) add_roots(state, stream);
 }
 
+// The sum takes the place of the first root, but at stage 0, where it is a row.
+void GradientStore::add_roots(UseState& state, Stream& stream) {
+  const int unit = state.use.unit;
+  std::vector<GradientRow> roots = take_roots(unit);
+  std::vector<Tensor> inputs;
+  for (const GradientRow& root : roots) inputs.push_back(root.tensor);
+  if (replicated()) {
+    make_sum(unit);
+  } else {
+    units_[static_cast<std::size_t>(unit)].sum = std::move(roots.front());
+  }
+  for (GradientRow& root : roots) state.consumed.push_back(std::move(root));
+  if (inputs.size() == 1 && !replicated()) return;
+  std::vector<int> adds(inputs.size(), 1);
+  adds.front() = 0;
+  const Tensor own = own_sum(unit);
+  kernels::tree_add({.inputs = inputs,
+                     .steps = steps_of(adds),
+                     .outputs = std::span(&own, 1)},
+                    stream);
+}
+
+std::vector<GradientRow> GradientStore::take_roots(int unit) {
+  std::vector<GradientRow> roots;
+  for (UseState& state : uses_) {
+    if (state.use.unit != unit) continue;
+    roots.push_back(std::move(state.pending.front().row));
+    state.pending.clear();
+  }
+  return roots;
+}
+
+// Stage 0: a row that all ranks gather.
 void GradientStore::make_sum(int unit) {
   GradientRow& sum = units_[static_cast<std::size_t>(unit)].sum;
-  const std::int64_t elements = replicated() ? row(unit).full() : slice(unit);
+  const std::int64_t elements = row(unit).full();
   const Tensor& mapped = mapped_sums_[static_cast<std::size_t>(unit)];
   if (mapped.defined()) {
     sum = {mapped, setup_.allocator->charge(elements * size_of(DType::kF32),

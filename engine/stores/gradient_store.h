@@ -102,6 +102,9 @@ class GradientStore {
                 std::span<const Tensor> rows) const;
   void add_slices(UseState& state, const Slices& slices, Stream& stream);
   void finish_use(UseState& state, Stream& stream);
+  void add_roots(UseState& state, Stream& stream);
+  // The roots of a unit's uses, the last segment's first.
+  std::vector<GradientRow> take_roots(int unit);
   void make_sum(int unit);
   std::vector<layout::Node> nodes_of(const Op& op, int rank) const;
   Tensor own_slice(const Tensor& row_tensor, int unit) const;

@@ -211,7 +211,9 @@ Keys zero_keys() {
           {.least = 0, .most = 3},
           [](RunConfig & c) -> auto& { return c.stage; }),
       whole(
-          {"zero.prefetch", "units gathered ahead of the one that runs"},
+          {"zero.prefetch",
+           "exchanges beside the segment that runs: gathers ahead and a reduce "
+           "in flight"},
           {.least = 0, .most = 1024},
           [](RunConfig & c) -> auto& { return c.prefetch; }),
   };
