@@ -17,5 +17,7 @@
 #include "quire/nn/layers.h"
 #include "quire/nn/loss.h"
 #include "quire/nn/model.h"
+#include "quire/optim/adam.h"
 #include "quire/optim/optimizer.h"
+#include "quire/optim/sgd.h"
 #include "quire/version.h"

@@ -174,8 +174,8 @@ void Engine::State::make_optimizer_states() {
   for (HeldRange& range : parameters.held()) {
     if (!range.trainable) continue;
     const nn::ParameterInfo& parameter = info(range.parameter);
-    groups.push_back(
-        optim::group_of(parameter.name, setup.options.groups, parameter.decay));
+    groups.push_back(optim::group_of({parameter.name, parameter.decay},
+                                     setup.options.groups));
     updated.push_back(std::move(range));
   }
 }

@@ -1,3 +1,5 @@
+#include "quire/optim/adam.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,7 +8,6 @@
 #include "quire/core/error.h"
 #include "quire/kernels/optimizer_update.h"
 #include "quire/optim/detail/checks.h"
-#include "quire/optim/optimizer.h"
 
 namespace quire::optim {
 namespace {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,22 +42,5 @@ class Optimizer {
   virtual void update(const Range& range, const Scalars& scalars,
                       Stream& stream) const = 0;
 };
-
-// Each of these throws UsageError naming the key that is out of its range.
-struct AdamOptions {
-  double beta1 = 0.9;    // in [0, 1)
-  double beta2 = 0.999;  // in [0, 1)
-  double eps = 1e-8;     // above 0, in fp32 too
-};
-// Decay apart from the gradient.
-std::unique_ptr<Optimizer> adamw(const AdamOptions& options);
-// Decay added to the gradient.
-std::unique_ptr<Optimizer> adam(const AdamOptions& options);
-
-struct SgdOptions {
-  double momentum = 0.0;  // in [0, 1)
-  bool nesterov = false;  // REQUIRES momentum > 0
-};
-std::unique_ptr<Optimizer> sgd(const SgdOptions& options);
 
 }  // namespace quire::optim

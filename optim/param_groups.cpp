@@ -46,11 +46,10 @@ std::string idle(const GroupOptions& options, std::size_t i,
 
 }  // namespace
 
-Group group_of(const std::string& parameter, const GroupOptions& options,
-               bool decays) {
+Group group_of(const GroupedParameter& parameter, const GroupOptions& options) {
   Group group{.lr = options.lr,
-              .weight_decay = decays ? options.weight_decay : 0.0};
-  const auto rule = rule_of(parameter, options.rules);
+              .weight_decay = parameter.decays ? options.weight_decay : 0.0};
+  const auto rule = rule_of(parameter.name, options.rules);
   if (rule != options.rules.end()) {
     group.lr = rule->lr.value_or(group.lr);
     group.weight_decay = rule->weight_decay.value_or(group.weight_decay);

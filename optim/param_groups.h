@@ -22,14 +22,17 @@ struct GroupOptions {
   std::vector<GroupRule> rules = {};
 };
 
+struct GroupedParameter {
+  const std::string& name;
+  // By default: its rank >= 2 unless its layer says otherwise.
+  bool decays;
+};
 struct Group {
   double lr;  // before the schedule
   double weight_decay;
 };
-// `decays`: the parameter's default (its rank >= 2 unless its layer says
-// otherwise). A rule with weight_decay decides whatever the default.
-Group group_of(const std::string& parameter, const GroupOptions& options,
-               bool decays);
+// A rule with weight_decay decides whatever the parameter's default.
+Group group_of(const GroupedParameter& parameter, const GroupOptions& options);
 
 // Throws UsageError naming rules that decide for no parameter, because they
 // match none or earlier rules take all they match: a rule that does nothing is

@@ -1,7 +1,8 @@
+#include "quire/optim/sgd.h"
+
 #include "quire/core/error.h"
 #include "quire/kernels/optimizer_update.h"
 #include "quire/optim/detail/checks.h"
-#include "quire/optim/optimizer.h"
 
 namespace quire::optim {
 namespace {

@@ -1,5 +1,7 @@
 // What the parts of a run take of its configuration.
 
+#include "quire/optim/adam.h"
+#include "quire/optim/sgd.h"
 #include "quire/train/config.h"
 
 namespace quire::train {

@@ -13,7 +13,7 @@ namespace {
 std::string text_of(const nn::ParameterInfo& parameter,
                     const optim::GroupOptions& groups) {
   const optim::Group group =
-      optim::group_of(parameter.name, groups, parameter.decay);
+      optim::group_of({parameter.name, parameter.decay}, groups);
   return fmt::format(
       "parameter {} {}{} initialiser {} {} {} lr {} weight decay {}\n",
       parameter.name, parameter.shape.to_string(),

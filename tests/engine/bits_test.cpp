@@ -4,6 +4,7 @@
 #include <map>
 
 #include "quire/nn/loss.h"
+#include "quire/optim/adam.h"
 #include "quire/optim/optimizer.h"
 #include "tests/support/matrix.h"
 #include "tests/support/rig.h"

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "quire/models/mlp.h"
+#include "quire/optim/sgd.h"
 #include "tests/support/rig.h"
 #include "tests/support/token_loss.h"
 

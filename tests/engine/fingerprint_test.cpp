@@ -6,6 +6,7 @@
 #include "quire/engine/dry_run.h"
 #include "quire/models/gpt2.h"
 #include "quire/nn/layers.h"
+#include "quire/optim/adam.h"
 #include "tests/support/training.h"
 #include "tests/support/world.h"
 

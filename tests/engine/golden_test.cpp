@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "quire/models/gpt2.h"
+#include "quire/optim/adam.h"
 #include "tests/support/rig.h"
 #include "tests/support/tensors.h"
 

@@ -7,6 +7,7 @@
 #include "quire/engine/dry_run.h"
 #include "quire/models/gpt2.h"
 #include "quire/nn/layers.h"
+#include "quire/optim/adam.h"
 #include "quire/optim/optimizer.h"
 #include "tests/support/matrix.h"
 #include "tests/support/rig.h"

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "quire/optim/adam.h"
+#include "quire/optim/sgd.h"
 #include "tests/support/rig.h"
 #include "tests/support/token_loss.h"
 

@@ -7,6 +7,8 @@
 
 #include "quire/models/mlp.h"
 #include "quire/nn/layers.h"
+#include "quire/optim/adam.h"
+#include "quire/optim/sgd.h"
 #include "tests/support/rig.h"
 #include "tests/support/token_loss.h"
 

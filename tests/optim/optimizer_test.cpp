@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "quire/layout/row.h"
+#include "quire/optim/adam.h"
 #include "quire/optim/param_groups.h"
+#include "quire/optim/sgd.h"
 #include "tests/support/golden.h"
 #include "tests/support/tensors.h"
 
@@ -164,7 +166,8 @@ TEST(Optimizer, DecaysMatricesAndLeavesBiasesInEveryShard) {
   const GroupOptions options{.lr = 0.1, .weight_decay = 0.1};
   const auto optimizer = adamw(kAdam);
   for (const bool decays : {true, false}) {
-    const Group group = group_of("layer.parameter", options, decays);
+    const std::string name = "layer.parameter";
+    const Group group = group_of({name, decays}, options);
     auto range = range_of(*optimizer, filled(1000, 1.0f));
     update_in_shards(
         *optimizer, range,

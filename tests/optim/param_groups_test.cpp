@@ -14,6 +14,9 @@ using testing::usage_error_of;
 
 const std::vector<std::string> kNames = {"embed.weight", "block.0.weight",
                                          "block.0.bias"};
+const GroupedParameter kTable = {.name = kNames[0], .decays = true};
+const GroupedParameter kWeight = {.name = kNames[1], .decays = true};
+const GroupedParameter kBias = {.name = kNames[2], .decays = false};
 
 GroupOptions options_of(std::vector<GroupRule> rules) {
   return {.lr = 0.1, .weight_decay = 0.2, .rules = std::move(rules)};
@@ -25,17 +28,17 @@ std::string refusal(const GroupOptions& options) {
 
 TEST(Groups, DecayMatricesOnlyByDefault) {
   const GroupOptions options = options_of({});
-  EXPECT_EQ(group_of("block.0.weight", options, true).weight_decay, 0.2);
-  EXPECT_EQ(group_of("block.0.bias", options, false).weight_decay, 0.0);
-  EXPECT_EQ(group_of("block.0.bias", options, false).lr, 0.1);
+  EXPECT_EQ(group_of(kWeight, options).weight_decay, 0.2);
+  EXPECT_EQ(group_of(kBias, options).weight_decay, 0.0);
+  EXPECT_EQ(group_of(kBias, options).lr, 0.1);
 }
 
 TEST(Groups, FollowTheFirstRuleThatMatches) {
   const GroupOptions options = options_of(
       {{.match = "*.bias", .lr = 0.5}, {.match = "block.*", .lr = 0.7}});
-  EXPECT_EQ(group_of("block.0.bias", options, false).lr, 0.5);
-  EXPECT_EQ(group_of("block.0.weight", options, true).lr, 0.7);
-  EXPECT_EQ(group_of("embed.weight", options, true).lr, 0.1);
+  EXPECT_EQ(group_of(kBias, options).lr, 0.5);
+  EXPECT_EQ(group_of(kWeight, options).lr, 0.7);
+  EXPECT_EQ(group_of(kTable, options).lr, 0.1);
 }
 
 TEST(Groups, LetARuleDecideTheDecayWhateverTheDefault) {
@@ -43,9 +46,9 @@ TEST(Groups, LetARuleDecideTheDecayWhateverTheDefault) {
       options_of({{.match = "*.bias", .weight_decay = 0.3},
                   {.match = "embed.*", .weight_decay = 0.0},
                   {.match = "*", .lr = 0.7}});
-  EXPECT_EQ(group_of("block.0.bias", options, false).weight_decay, 0.3);
-  EXPECT_EQ(group_of("embed.weight", options, true).weight_decay, 0.0);
-  EXPECT_EQ(group_of("block.0.weight", options, true).weight_decay, 0.2);
+  EXPECT_EQ(group_of(kBias, options).weight_decay, 0.3);
+  EXPECT_EQ(group_of(kTable, options).weight_decay, 0.0);
+  EXPECT_EQ(group_of(kWeight, options).weight_decay, 0.2);
 }
 
 TEST(Groups, AcceptRulesThatEachDecideForSomething) {

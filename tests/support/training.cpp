@@ -10,6 +10,7 @@
 #include "quire/core/hash.h"
 #include "quire/core/philox.h"
 #include "quire/engine/dry_run.h"
+#include "quire/optim/adam.h"
 #include "quire/optim/optimizer.h"
 #include "tests/support/delays.h"
 

@@ -11,6 +11,7 @@
 #include "quire/nn/loss.h"
 #include "quire/nn/model.h"
 #include "quire/optim/optimizer.h"
+#include "quire/optim/sgd.h"
 #include "quire/train/detail/together.h"
 
 namespace quire::train {
