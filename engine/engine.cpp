@@ -27,7 +27,7 @@ class Source final : public autograd::ParameterSource {
       : model_(&model), values_(&values), gradients_(&gradients) {}
   Tensor value(int id) override { return values_->value(id); }
   bool trainable(int id) const override {
-    return model_->parameters()[static_cast<std::size_t>(id)].trainable;
+    return model_->parameter(id).trainable;
   }
   Gradient gradient(int id) override { return gradients_->gradient(id); }
 
@@ -56,7 +56,7 @@ struct Engine::State {
   explicit State(Setup given);
 
   const nn::ParameterInfo& info(int parameter) const {
-    return setup.model->parameters()[static_cast<std::size_t>(parameter)];
+    return setup.model->parameter(parameter);
   }
   PlanShape shape(int lanes) const {
     return {.ranks = setup.communicator->size(),

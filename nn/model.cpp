@@ -76,8 +76,8 @@ void Model::repeat(std::string_view name, std::string as) {
 }
 
 void Model::tie(std::string_view alias, std::string_view target) {
-  const auto& a = parameters_[static_cast<std::size_t>(find(alias))];
-  const auto& t = parameters_[static_cast<std::size_t>(find(target))];
+  const ParameterInfo& a = parameter(find(alias));
+  const ParameterInfo& t = parameter(find(target));
   if (&a == &t || a.name != alias)
     throw UsageError(fmt::format(
         "tie: \"{}\" cannot be tied to \"{}\": it is \"{}\" already", alias,

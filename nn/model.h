@@ -2,6 +2,7 @@
 // backwards with plain loops.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -66,7 +67,11 @@ class Model {
 
   std::span<const Position> positions() const { return positions_; }
   std::span<const ParameterInfo> parameters() const { return parameters_; }
-  // By name or alias; UsageError with the nearest name.
+  // The parameter of an id. REQUIRES: 0 <= id < parameters().size().
+  const ParameterInfo& parameter(int id) const {
+    return parameters_[static_cast<std::size_t>(id)];
+  }
+  // The id of a name or alias; UsageError with the nearest name.
   int find(std::string_view name) const;
   std::int64_t numel() const;            // each shared parameter once
   std::int64_t trainable_numel() const;  // as numel

@@ -54,9 +54,7 @@ class FixedParameters final : public autograd::ParameterSource {
   const std::map<int, Tensor>& gradients() const { return gradients_; }
 
  private:
-  const nn::ParameterInfo& info(int id) const {
-    return model_->parameters()[static_cast<std::size_t>(id)];
-  }
+  const nn::ParameterInfo& info(int id) const { return model_->parameter(id); }
 
   const nn::Model* model_;
   DType compute_;

@@ -21,8 +21,7 @@ class MetaParameters final : public autograd::ParameterSource {
   MetaParameters(const nn::Model& model, DType compute)
       : model_(&model), compute_(compute) {}
   Tensor value(int id) override {
-    return meta_tensor(
-        compute_, model_->parameters()[static_cast<std::size_t>(id)].shape);
+    return meta_tensor(compute_, model_->parameter(id).shape);
   }
   bool trainable(int) const override { return false; }
   Gradient gradient(int id) override { return {value(id), false}; }
@@ -151,8 +150,7 @@ void SegmentTrial::run(int segment, const Flow& flow,
     if (gradient.defined()) observer(layer, "gradient of " + name, gradient);
   }
   for (const auto& [id, gradient] : parameters.gradients()) {
-    const std::string& name =
-        setup_.model->parameters()[static_cast<std::size_t>(id)].name;
+    const std::string& name = setup_.model->parameter(id).name;
     observer(layer, "gradient of " + name, gradient);
   }
 }

@@ -89,8 +89,7 @@ void GradientStore::begin_lane(int segment, int slot) {
 autograd::ParameterSource::Gradient GradientStore::gradient(int parameter) {
   const int unit =
       setup_.structure->unit_of[static_cast<std::size_t>(parameter)];
-  const nn::ParameterInfo& info =
-      setup_.model->parameters()[static_cast<std::size_t>(parameter)];
+  const nn::ParameterInfo& info = setup_.model->parameter(parameter);
   for (UseState* state : current_) {
     if (state->use.unit != unit) continue;
     const layout::Segment& segment = row(unit).segment(parameter);

@@ -78,8 +78,7 @@ void ParameterStore::initialise() {
 }
 
 void ParameterStore::fill(const HeldRange& range) {
-  const nn::ParameterInfo& info =
-      setup_.model->parameters()[static_cast<std::size_t>(range.parameter)];
+  const nn::ParameterInfo& info = setup_.model->parameter(range.parameter);
   Stream& stream = *setup_.stream;
   Tensor target = range.master;
   if (!target.defined())
@@ -144,8 +143,7 @@ void ParameterStore::release(int unit) {
 }
 
 const ParameterStore::RowState& ParameterStore::row_of(int parameter) const {
-  const nn::ParameterInfo& info =
-      setup_.model->parameters()[static_cast<std::size_t>(parameter)];
+  const nn::ParameterInfo& info = setup_.model->parameter(parameter);
   const int unit =
       setup_.structure->unit_of[static_cast<std::size_t>(parameter)];
   for (int index : unit_rows_[static_cast<std::size_t>(unit)]) {
@@ -157,8 +155,7 @@ const ParameterStore::RowState& ParameterStore::row_of(int parameter) const {
 }
 
 Tensor ParameterStore::value(int parameter) const {
-  const nn::ParameterInfo& info =
-      setup_.model->parameters()[static_cast<std::size_t>(parameter)];
+  const nn::ParameterInfo& info = setup_.model->parameter(parameter);
   const RowState& state = row_of(parameter);
   if (!state.open.defined()) {
     throw UsageError(fmt::format(

@@ -9,11 +9,11 @@ void save(const std::string& folder, const checkpoint::Progress& done,
   for (const nn::ParameterInfo& info : rank.model.parameters())
     request.parameters.push_back({info.name, info.shape, info.trainable});
   for (const engine::StateRange& range : rank.engine.owned_state()) {
-    const auto id = static_cast<std::size_t>(range.parameter);
-    request.parts.push_back({.kind = range.kind,
-                             .parameter = rank.model.parameters()[id].name,
-                             .first = range.first,
-                             .data = range.data});
+    request.parts.push_back(
+        {.kind = range.kind,
+         .parameter = rank.model.parameter(range.parameter).name,
+         .first = range.first,
+         .data = range.data});
   }
   ThreadPool thread(1);
   Allocator scratch({});

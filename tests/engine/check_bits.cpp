@@ -122,9 +122,8 @@ void save(const std::string& folder, std::int64_t step, engine::Engine& engine,
   for (const nn::ParameterInfo& info : model.parameters())
     request.parameters.push_back({info.name, info.shape, info.trainable});
   for (const engine::StateRange& range : engine.owned_state()) {
-    const auto id = static_cast<std::size_t>(range.parameter);
-    request.parts.push_back(
-        {range.kind, model.parameters()[id].name, range.first, range.data});
+    request.parts.push_back({range.kind, model.parameter(range.parameter).name,
+                             range.first, range.data});
   }
   Desk desk;
   checkpoint::save(folder, request, communicator, desk.stream);
@@ -134,8 +133,7 @@ void load(const std::string& folder, engine::Engine& engine) {
   const nn::Model model = models::gpt2(Training().model);
   const auto saved = checkpoint::Checkpoint::open(folder);
   for (const engine::StateRange& range : engine.held_state()) {
-    const auto id = static_cast<std::size_t>(range.parameter);
-    saved.load(range.kind, model.parameters()[id].name, range.first,
+    saved.load(range.kind, model.parameter(range.parameter).name, range.first,
                range.data);
   }
   engine.set_updates(saved.manifest().progress.updates);

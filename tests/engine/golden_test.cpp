@@ -101,9 +101,8 @@ struct Tiny {
   void load(Hand& hand) const {
     for (const engine::StateRange& range : hand.engine.held_state()) {
       if (range.kind != "master") continue;
-      const auto id = static_cast<std::size_t>(range.parameter);
       const auto values =
-          values_from(checkpoint, "", model.parameters()[id].name);
+          values_from(checkpoint, "", model.parameter(range.parameter).name);
       std::copy_n(values.begin() + range.first, range.data.numel(),
                   range.data.data<float>());
     }

@@ -107,8 +107,7 @@ TEST(Gpt2, HoldsEveryParameterOfTheCheckpointOnce) {
 
 TEST(Gpt2, SharesTheTokenTableWithItsHead) {
   const nn::Model model = gpt2(kTiny);
-  const auto& info = model.parameters()[static_cast<std::size_t>(
-      model.find("head.lm_head.weight"))];
+  const auto& info = model.parameter(model.find("head.lm_head.weight"));
   EXPECT_EQ(info.name, "embed.wte.weight");
   EXPECT_EQ(info.positions, (std::vector<int>{0, 4}));
 }
@@ -124,8 +123,7 @@ TEST(Gpt2, CallsItsLayersByTheirPlaces) {
 TEST(Gpt2, StartsProjectionsIntoTheStreamSmaller) {
   const nn::Model model = gpt2(kTiny);
   const auto deviation = [&](std::string_view name) {
-    return model.parameters()[static_cast<std::size_t>(model.find(name))]
-        .init.b;
+    return model.parameter(model.find(name)).init.b;
   };
   EXPECT_EQ(deviation("h.0.attn.c_attn.weight"), 0.02f);
   EXPECT_EQ(deviation("embed.wpe.weight"), 0.02f);

@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const Model& model) {
 }
 
 const ParameterInfo& info_of(const Model& model, std::string_view name) {
-  return model.parameters()[static_cast<std::size_t>(model.find(name))];
+  return model.parameter(model.find(name));
 }
 
 TEST(Model, ListsParametersInTheOrderOfLayersAndDeclaration) {

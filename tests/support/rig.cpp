@@ -67,8 +67,7 @@ engine::StepResult step(Hand& hand, std::int64_t step, const LaneBatch& lane) {
 void Ledger::add(const Hand& hand, const nn::Model& model) {
   const std::lock_guard lock(*mutex_);
   for (const engine::StateRange& range : hand.engine.owned_state()) {
-    const auto id = static_cast<std::size_t>(range.parameter);
-    put(range.kind + ":" + model.parameters()[id].name, range);
+    put(range.kind + ":" + model.parameter(range.parameter).name, range);
   }
 }
 
@@ -102,9 +101,8 @@ std::vector<std::string> Ledger::names() const {
 
 void Ledger::load(Hand& hand, const nn::Model& model) const {
   for (const engine::StateRange& range : hand.engine.held_state()) {
-    const auto id = static_cast<std::size_t>(range.parameter);
     const Elements& elements =
-        bits_.at(range.kind + ":" + model.parameters()[id].name);
+        bits_.at(range.kind + ":" + model.parameter(range.parameter).name);
     for (std::int64_t i = 0; i < range.data.numel(); ++i)
       range.data.data<float>()[i] =
           std::bit_cast<float>(elements.at(range.first + i));

@@ -10,8 +10,7 @@ namespace {
 void read_values(const convert::HuggingFaceModel& source,
                  const nn::Model& model, engine::Engine& engine) {
   for (const engine::StateRange& range : engine.held_state()) {
-    const auto& info =
-        model.parameters()[static_cast<std::size_t>(range.parameter)];
+    const auto& info = model.parameter(range.parameter);
     source.read(info.name, range.first,
                 std::span(range.data.data<float>(),
                           static_cast<std::size_t>(range.data.numel())));

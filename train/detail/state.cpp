@@ -13,7 +13,7 @@ namespace quire::train {
 namespace {
 
 const nn::ParameterInfo& info(const RankState& state, int parameter) {
-  return state.model->parameters()[static_cast<std::size_t>(parameter)];
+  return state.model->parameter(parameter);
 }
 
 std::vector<checkpoint::Part> parts_of(const RankState& state) {
