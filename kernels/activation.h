@@ -32,6 +32,11 @@ struct ActivationBackward {
 };
 void activation_backward(const ActivationBackward& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const ActivationForward& args);
+void check(const ActivationBackward& args);
+
 namespace reference {
 void activation_forward(const ActivationForward& args, Stream& stream);
 void activation_backward(const ActivationBackward& args, Stream& stream);

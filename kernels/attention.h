@@ -59,6 +59,11 @@ struct AttentionBackward {
 };
 void attention_backward(const AttentionBackward& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const AttentionForward& args);
+void check(const AttentionBackward& args);
+
 namespace reference {
 void attention_forward(const AttentionForward& args, Stream& stream);
 void attention_backward(const AttentionBackward& args, Stream& stream);

@@ -4,7 +4,6 @@
 
 #include "quire/core/error.h"
 #include "quire/kernels/detail/arguments.h"
-#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

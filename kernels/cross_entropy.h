@@ -35,6 +35,15 @@ struct CrossEntropyBackward {
 };
 void cross_entropy_backward(const CrossEntropyBackward& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const CrossEntropyForward& args);
+void check(const CrossEntropyBackward& args);
+// Throws UsageError naming the first row whose label is neither in [0, V) nor
+// `ignore`. Not on the meta device.
+void check_labels(const Tensor& logits, const Tensor& labels,
+                  std::int32_t ignore);
+
 namespace reference {
 double cross_entropy_forward(const CrossEntropyForward& args, Stream& stream);
 void cross_entropy_backward(const CrossEntropyBackward& args, Stream& stream);

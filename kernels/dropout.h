@@ -19,6 +19,10 @@ struct Dropout {
 };
 void dropout(const Dropout& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const Dropout& args);
+
 namespace reference {
 void dropout(const Dropout& args, Stream& stream);
 }  // namespace reference

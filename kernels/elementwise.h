@@ -87,6 +87,17 @@ struct FillRandom {
 };
 void fill_random(const FillRandom& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const Add& args);
+void check(const AddRows& args);
+void check(const AddRowsBackward& args);
+void check(const Multiply& args);
+void check(const Scale& args);
+void check(const Cast& args);
+void check(const Fill& args);
+void check(const FillRandom& args);
+
 namespace reference {
 void add(const Add& args, Stream& stream);
 void add_rows(const AddRows& args, Stream& stream);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "quire/kernels/detail/arguments.h"
-#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

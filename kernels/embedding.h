@@ -25,6 +25,14 @@ struct EmbeddingBackward {
 };
 void embedding_backward(const EmbeddingBackward& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const EmbeddingForward& args);
+void check(const EmbeddingBackward& args);
+// Throws UsageError naming the first position whose id is not a row of the
+// table. Not on the meta device.
+void check_ids(const Tensor& ids, const Tensor& table);
+
 namespace reference {
 void embedding_forward(const EmbeddingForward& args, Stream& stream);
 void embedding_backward(const EmbeddingBackward& args, Stream& stream);

@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "quire/kernels/detail/arguments.h"
-#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

@@ -49,6 +49,10 @@ struct SumOfSquares {
 };
 void sum_of_squares(const SumOfSquares& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const SumOfSquares& args);
+
 namespace reference {
 void sum_of_squares(const SumOfSquares& args, Stream& stream);
 }  // namespace reference

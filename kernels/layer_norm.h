@@ -37,6 +37,11 @@ struct LayerNormBackward {
 };
 void layer_norm_backward(const LayerNormBackward& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const LayerNormForward& args);
+void check(const LayerNormBackward& args);
+
 namespace reference {
 void layer_norm_forward(const LayerNormForward& args, Stream& stream);
 void layer_norm_backward(const LayerNormBackward& args, Stream& stream);

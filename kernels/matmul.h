@@ -49,6 +49,11 @@ struct SumRows {
 };
 void sum_rows(const SumRows& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const Matmul& args);
+void check(const SumRows& args);
+
 namespace reference {
 void matmul(const Matmul& args, Stream& stream);
 void sum_rows(const SumRows& args, Stream& stream);

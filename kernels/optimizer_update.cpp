@@ -1,7 +1,6 @@
 #include "quire/kernels/optimizer_update.h"
 
 #include "quire/kernels/detail/arguments.h"
-#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

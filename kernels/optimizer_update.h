@@ -43,6 +43,11 @@ struct SgdUpdate {
 };
 void sgd_update(const SgdUpdate& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const AdamUpdate& args);
+void check(const SgdUpdate& args);
+
 namespace reference {
 void adam_update(const AdamUpdate& args, Stream& stream);
 void sgd_update(const SgdUpdate& args, Stream& stream);

@@ -30,6 +30,10 @@ struct TreeAdd {
 // numbers of inputs and outputs, naming both.
 void tree_add(const TreeAdd& args, Stream& stream);
 
+// Every implementation begins with it: UsageError naming the kernel and what it
+// got unless the arguments are as above.
+void check(const TreeAdd& args);
+
 namespace reference {
 void tree_add(const TreeAdd& args, Stream& stream);
 }  // namespace reference

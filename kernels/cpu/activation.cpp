@@ -2,7 +2,6 @@
 
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/cpu/vector_math.h"
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {

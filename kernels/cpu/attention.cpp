@@ -11,7 +11,6 @@
 #include "quire/kernels/cpu/rows.h"
 #include "quire/kernels/cpu/transpose.h"
 #include "quire/kernels/cpu/vector_exp.h"
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {

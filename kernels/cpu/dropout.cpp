@@ -2,7 +2,6 @@
 
 #include "quire/kernels/cpu/philox_blocks.h"
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {

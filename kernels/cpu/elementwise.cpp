@@ -5,7 +5,6 @@
 
 #include "quire/kernels/cpu/philox_blocks.h"
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 #include "quire/kernels/detail/random_values.h"
 

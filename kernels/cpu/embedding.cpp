@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/detail/check.h"
 
 namespace quire::kernels {
 namespace {

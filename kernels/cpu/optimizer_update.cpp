@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 #include "quire/kernels/detail/update_scalars.h"
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "quire/kernels/cpu/ranges.h"
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 #include "quire/kernels/detail/tree_program.h"
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

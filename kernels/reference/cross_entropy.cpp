@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels::reference {

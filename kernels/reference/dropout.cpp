@@ -1,6 +1,5 @@
 #include "quire/kernels/dropout.h"
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels::reference {

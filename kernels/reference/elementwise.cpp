@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 #include "quire/kernels/detail/random_values.h"
 

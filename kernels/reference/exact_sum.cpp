@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "quire/kernels/detail/check.h"
-
 namespace quire::kernels::reference {
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

@@ -1,6 +1,5 @@
 #include "quire/kernels/matmul.h"
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {

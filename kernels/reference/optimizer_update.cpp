@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 #include "quire/kernels/detail/update_scalars.h"
 

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "quire/kernels/detail/check.h"
 #include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels::reference {
