@@ -4,15 +4,15 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# QUIRE_PRODUCTS is the folder of kernels/ that computes matrix products, with what it needs.
+# Two folders of kernels/ compute matrix products, with a library each; QUIRE_OTHER_PRODUCTS is the one to leave out.
 if(QUIRE_ENABLE_ONEDNN)
   find_package(DNNL REQUIRED)
-  set(QUIRE_PRODUCTS onednn)
+  set(QUIRE_OTHER_PRODUCTS eigen)
   set(QUIRE_PRODUCTS_LIBRARY DNNL::dnnl)
   set(products_version "oneDNN ${DNNL_VERSION}")
 else()
   find_package(Eigen3 REQUIRED NO_MODULE)
-  set(QUIRE_PRODUCTS eigen)
+  set(QUIRE_OTHER_PRODUCTS onednn)
   set(QUIRE_PRODUCTS_HEADERS Eigen3::Eigen)
   set(products_version "Eigen ${Eigen3_VERSION}")
 endif()
