@@ -43,11 +43,19 @@ Tape& tape_of(std::string_view operation, Arguments args) {
 Tape& compute_tape_of(std::string_view operation, Arguments args) {
   Tape& tape = tape_of(operation, args);
   const DType type = args.begin()->var.dtype();
-  bool fits = type == DType::kF32 || type == DType::kBF16;
+  bool fits = is_compute_type(type);
   for (const Argument& argument : args)
     fits = fits && argument.var.dtype() == type;
   if (!fits) refuse(operation, args, "all fp32 or all bf16");
   return tape;
+}
+
+void require_fraction(std::string_view operation, Arguments got,
+                      std::string_view what, float value) {
+  if (value >= 0.0f && value < 1.0f) return;
+  refuse(
+      operation, got,
+      fmt::format("a {} of at least 0 and less than 1, not {}", what, value));
 }
 
 std::int64_t rows_of(const Shape& shape) {

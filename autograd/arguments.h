@@ -24,6 +24,10 @@ Tape& tape_of(std::string_view operation, Arguments args);
 // The same, and that all are fp32, or all bf16.
 Tape& compute_tape_of(std::string_view operation, Arguments args);
 
+// Refuses unless `value`, an option that is called `what`, is in [0, 1).
+void require_fraction(std::string_view operation, Arguments got,
+                      std::string_view what, float value);
+
 // The product of all extents but the last. REQUIRES: rank >= 1.
 std::int64_t rows_of(const Shape& shape);
 // `shape` with its last extent replaced.

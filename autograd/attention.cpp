@@ -33,10 +33,7 @@ kernels::Heads alone(const Tensor& data, const kernels::AttentionShape& shape) {
 void check(const Var& qkv, const AttentionOptions& options,
            std::int64_t kv_heads) {
   compute_tape_of(kName, {{"qkv", qkv}});
-  if (!(options.dropout >= 0.0f && options.dropout < 1.0f))
-    refuse(kName, {{"qkv", qkv}},
-           fmt::format("a dropout of at least 0 and less than 1, not {}",
-                       options.dropout));
+  require_fraction(kName, {{"qkv", qkv}}, "dropout", options.dropout);
   if (options.heads < 1 || kv_heads < 1 || options.heads % kv_heads != 0)
     refuse(kName, {{"qkv", qkv}},
            fmt::format("key/value heads that divide the heads, not {} and {}",

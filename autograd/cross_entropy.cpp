@@ -29,10 +29,7 @@ Tape& checked(const Var& logits, const Tensor& labels,
                labels.defined() ? fmt::format("{} {}", name_of(labels.dtype()),
                                               labels.shape().to_string())
                                 : "undefined ones"));
-  if (!(options.smoothing >= 0.0f && options.smoothing < 1.0f))
-    refuse(kName, {{"logits", logits}},
-           fmt::format("a smoothing of at least 0 and less than 1, not {}",
-                       options.smoothing));
+  require_fraction(kName, {{"logits", logits}}, "smoothing", options.smoothing);
   return tape;
 }
 

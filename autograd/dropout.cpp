@@ -1,7 +1,5 @@
 #include "quire/kernels/dropout.h"
 
-#include <fmt/format.h>
-
 #include "quire/autograd/arguments.h"
 #include "quire/autograd/operations.h"
 
@@ -9,10 +7,7 @@ namespace quire::autograd {
 
 Var dropout(const Var& x, float p) {
   Tape& tape = compute_tape_of("dropout", {{"x", x}});
-  if (!(p >= 0.0f && p < 1.0f))
-    refuse(
-        "dropout", {{"x", x}},
-        fmt::format("a probability of at least 0 and less than 1, not {}", p));
+  require_fraction("dropout", {{"x", x}}, "probability", p);
   if (p == 0.0f || !tape.training()) return x;
   const RandomKey key = tape.next_key();
   Tensor y = tape.allocate(x.dtype(), x.shape());

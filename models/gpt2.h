@@ -23,7 +23,8 @@ struct Gpt2Options {
 // Layers: "embed" (wte, wpe), "h.0" ... , then "head" (ln_f, lm_head with its
 // weight tied to embed.wte.weight). Weights normal(0.02), the projections into
 // the residual stream normal(0.02 / sqrt(2 layers)), biases zero. Throws
-// UsageError unless heads divides width and all are positive.
+// UsageError unless all sizes are positive, heads divides width, and dropout is
+// in [0, 1).
 nn::Model gpt2(const Gpt2Options& options);
 
 }  // namespace quire::models

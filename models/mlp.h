@@ -14,7 +14,8 @@ struct MlpOptions {
 };
 
 // Input "x" [B, widths.front()]; output [B, widths.back()]. Layers "layer.0"
-// ... , the last without activation.
+// ... , the last without activation; initial values as nn::Linear's. Throws
+// UsageError unless there are two widths at least, all positive.
 nn::Model mlp(const MlpOptions& options);
 
 }  // namespace quire::models
