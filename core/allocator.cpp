@@ -28,16 +28,6 @@ std::int64_t accounted(std::int64_t bytes) {
   return (bytes + kGrain - 1) / kGrain * kGrain;
 }
 
-std::int64_t byte_size(DType dtype, const Shape& shape) {
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(shape.numel(), size_of(dtype), &bytes)) {
-    throw UsageError(
-        fmt::format("a tensor {} of {} has more than 2^63 - 1 bytes",
-                    shape.to_string(), name_of(dtype)));
-  }
-  return bytes;
-}
-
 }  // namespace
 
 // Shared by the allocator, its storages and its charges.
@@ -167,16 +157,6 @@ class AccountedStorage final : public Storage {
   Block block_;
 };
 
-class ForeignStorage final : public Storage {
- public:
-  ForeignStorage(std::byte* data, std::int64_t bytes,
-                 std::shared_ptr<void> keep)
-      : Storage(data, bytes, Device::kCpu), keep_(std::move(keep)) {}
-
- private:
-  std::shared_ptr<void> keep_;
-};
-
 }  // namespace
 
 Charge& Charge::operator=(Charge&& other) noexcept {
@@ -199,7 +179,7 @@ Allocator::Allocator(Options options)
 Allocator::~Allocator() = default;
 
 Tensor Allocator::allocate(DType dtype, const Shape& shape, Category category) {
-  const std::int64_t bytes = byte_size(dtype, shape);
+  const std::int64_t bytes = bytes_of(dtype, shape);
   const Request request{
       .bytes = bytes, .accounted = accounted(bytes), .category = category};
   return Tensor(std::make_shared<AccountedStorage>(state_, request), dtype,
@@ -232,21 +212,5 @@ std::int64_t Allocator::system_allocations() const {
   return state_->system_allocations();
 }
 void Allocator::trim() { state_->trim(); }
-
-Tensor tensor_over(std::byte* data, DType dtype, const Shape& shape,
-                   std::shared_ptr<void> keep) {
-  const std::int64_t bytes = byte_size(dtype, shape);
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  if (address % static_cast<std::uintptr_t>(size_of(dtype)) != 0 ||
-      (data == nullptr && bytes > 0)) {
-    throw UsageError(
-        fmt::format("memory at {} cannot hold a tensor {} of {}; expected a "
-                    "multiple of {}, not null",
-                    static_cast<const void*>(data), shape.to_string(),
-                    name_of(dtype), size_of(dtype)));
-  }
-  return Tensor(std::make_shared<ForeignStorage>(data, bytes, std::move(keep)),
-                dtype, shape);
-}
 
 }  // namespace quire

@@ -11,8 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "quire/core/tensor.h"
 
@@ -102,22 +100,5 @@ class Allocator {
  private:
   std::shared_ptr<AllocatorState> state_;
 };
-
-// A tensor over bytes that `keep` keeps alive (a mapping, a vector): not
-// accounted anywhere. REQUIRES: data is aligned to size_of(dtype), and is not
-// null unless the shape has no elements; else UsageError.
-Tensor tensor_over(std::byte* data, DType dtype, const Shape& shape,
-                   std::shared_ptr<void> keep);
-
-// A tensor that owns `values`: a batch of a program's own. Not accounted
-// anywhere. REQUIRES: as many values as the shape has elements; else
-// UsageError.
-template <class T>
-Tensor tensor_of(std::vector<T> values, const Shape& shape) {
-  auto kept = std::make_shared<std::vector<T>>(std::move(values));
-  auto* data = reinterpret_cast<std::byte*>(kept->data());
-  const auto count = static_cast<std::int64_t>(kept->size());
-  return tensor_over(data, DTypeOf<T>::value, {count}, kept).view(shape);
-}
 
 }  // namespace quire

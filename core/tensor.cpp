@@ -21,6 +21,16 @@ void require_inside(const Storage& storage, DType dtype, const Shape& shape,
   }
 }
 
+class ForeignStorage final : public Storage {
+ public:
+  ForeignStorage(std::byte* data, std::int64_t bytes,
+                 std::shared_ptr<void> keep)
+      : Storage(data, bytes, Device::kCpu), keep_(std::move(keep)) {}
+
+ private:
+  std::shared_ptr<void> keep_;
+};
+
 class MetaStorage final : public Storage {
  public:
   explicit MetaStorage(std::int64_t bytes)
@@ -73,14 +83,35 @@ void Tensor::throw_dtype(DType wanted) const {
                                name_of(wanted)));
 }
 
-Tensor meta_tensor(DType dtype, const Shape& shape) {
+std::int64_t bytes_of(DType dtype, const Shape& shape) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(shape.numel(), size_of(dtype), &bytes)) {
     throw UsageError(
         fmt::format("a tensor {} of {} has more than 2^63 - 1 bytes",
                     shape.to_string(), name_of(dtype)));
   }
-  return Tensor(std::make_shared<MetaStorage>(bytes), dtype, shape);
+  return bytes;
+}
+
+Tensor tensor_over(std::byte* data, DType dtype, const Shape& shape,
+                   std::shared_ptr<void> keep) {
+  const std::int64_t bytes = bytes_of(dtype, shape);
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  if (address % static_cast<std::uintptr_t>(size_of(dtype)) != 0 ||
+      (data == nullptr && bytes > 0)) {
+    throw UsageError(
+        fmt::format("memory at {} cannot hold a tensor {} of {}; expected a "
+                    "multiple of {}, not null",
+                    static_cast<const void*>(data), shape.to_string(),
+                    name_of(dtype), size_of(dtype)));
+  }
+  return Tensor(std::make_shared<ForeignStorage>(data, bytes, std::move(keep)),
+                dtype, shape);
+}
+
+Tensor meta_tensor(DType dtype, const Shape& shape) {
+  return Tensor(std::make_shared<MetaStorage>(bytes_of(dtype, shape)), dtype,
+                shape);
 }
 
 }  // namespace quire

@@ -5,8 +5,11 @@
 // handle.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "quire/core/device.h"
 #include "quire/core/dtype.h"
@@ -23,7 +26,8 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // nullptr on the meta device; else aligned to 64 bytes.
+  // nullptr on the meta device. What an allocator gives starts on a 64-byte
+  // boundary.
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
@@ -89,7 +93,28 @@ class Tensor {
   DType dtype_ = DType::kF32;
 };
 
-// A tensor without memory that no allocator accounts for: a batch of a dry run.
+// Bytes that the elements take. UsageError if they do not fit 63 bits.
+std::int64_t bytes_of(DType dtype, const Shape& shape);
+
+// The following three are accounted for by no allocator.
+
+// A tensor over bytes that `keep` keeps alive (a mapping, a vector). REQUIRES:
+// data is aligned to size_of(dtype), and is not null unless the shape has no
+// elements; else UsageError.
+Tensor tensor_over(std::byte* data, DType dtype, const Shape& shape,
+                   std::shared_ptr<void> keep);
+
+// A tensor that owns `values`: a batch of a program's own. REQUIRES: as many
+// values as the shape has elements; else UsageError.
+template <class T>
+Tensor tensor_of(std::vector<T> values, const Shape& shape) {
+  auto kept = std::make_shared<std::vector<T>>(std::move(values));
+  auto* data = reinterpret_cast<std::byte*>(kept->data());
+  const auto count = static_cast<std::int64_t>(kept->size());
+  return tensor_over(data, DTypeOf<T>::value, {count}, kept).view(shape);
+}
+
+// A tensor without memory: a batch of a dry run.
 Tensor meta_tensor(DType dtype, const Shape& shape);
 
 }  // namespace quire
