@@ -66,4 +66,9 @@ double multiply_add_peak(int threads, double seconds) {
   return static_cast<double>(bursts) * kBurstFlops / taken.count();
 }
 
+void add_arrays(const float* a, const float* b, float* y, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
+}
+
 }  // namespace quire::bench
