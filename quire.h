@@ -6,6 +6,7 @@
 #include "quire/comm/run.h"
 #include "quire/core/allocator.h"
 #include "quire/core/batch.h"
+#include "quire/core/cores.h"
 #include "quire/core/error.h"
 #include "quire/core/tensor.h"
 #include "quire/core/thread_pool.h"

@@ -1,3 +1,5 @@
+#include "quire/core/cores.h"
+
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -9,7 +11,6 @@
 
 #include "quire/core/detail/cpu_quota.h"
 #include "quire/core/error.h"
-#include "quire/core/thread_pool.h"
 
 namespace quire {
 namespace {

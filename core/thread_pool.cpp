@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "quire/core/cores.h"
 #include "quire/core/detail/flush_to_zero.h"
 #include "quire/core/error.h"
 

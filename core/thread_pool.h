@@ -47,10 +47,4 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-// Cores this process may use (its affinity mask, and a cgroup's CPU quota
-// rounded up), at least 1.
-int usable_cores();
-// The default size of a rank's pool: usable_cores() / local_ranks, at least 1.
-int default_threads(int local_ranks);
-
 }  // namespace quire

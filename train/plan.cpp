@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "quire/core/cores.h"
 #include "quire/core/error.h"
-#include "quire/core/thread_pool.h"
 #include "quire/engine/plan.h"
 #include "quire/engine/structure.h"
 #include "quire/train/detail/memory_plan.h"

@@ -4,8 +4,8 @@
 
 #include "quire/comm/local/first_failure.h"
 #include "quire/comm/local/futex.h"
+#include "quire/core/cores.h"
 #include "quire/core/hash.h"
-#include "quire/core/thread_pool.h"
 
 namespace quire::comm::local {
 namespace {

@@ -88,12 +88,5 @@ TEST(ThreadPool, RefusesToHaveNoThread) {
   EXPECT_THROW(ThreadPool(0), UsageError);
 }
 
-TEST(DefaultThreads, SharesTheCoresAmongLocalRanks) {
-  EXPECT_GE(usable_cores(), 1);
-  EXPECT_EQ(default_threads(1), usable_cores());
-  EXPECT_EQ(default_threads(usable_cores() + 1), 1);
-  EXPECT_THROW(default_threads(0), UsageError);
-}
-
 }  // namespace
 }  // namespace quire

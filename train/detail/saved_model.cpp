@@ -7,6 +7,7 @@
 
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/convert/huggingface.h"
+#include "quire/core/cores.h"
 #include "quire/core/error.h"
 #include "quire/train/config.h"
 #include "quire/train/detail/state.h"

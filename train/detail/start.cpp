@@ -12,9 +12,9 @@
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/files.h"
 #include "quire/checkpoint/run_folder.h"
+#include "quire/core/cores.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
-#include "quire/core/thread_pool.h"
 #include "quire/train/detail/memory_plan.h"
 #include "quire/train/detail/state.h"
 
