@@ -73,6 +73,38 @@ TEST(Safetensors, KeepsTheVerdictsOnHostileFiles) {
   }
 }
 
+// 1.5e9 numbers are more than 2^32 bytes; but for the last, the file is a hole.
+TEST(Safetensors, ReadsBehindFourGigabytes) {
+  const TempFolder folder;
+  const std::string path = with_header(
+      folder,
+      R"({"a":{"dtype":"F32","shape":[1500000000],"data_offsets":[0,6000000000]}})",
+      0);
+  const auto head = std::filesystem::file_size(path);
+  std::filesystem::resize_file(path, head + 6000000000 - 4);
+  std::ofstream(path, std::ios::binary | std::ios::app)
+      << std::string("\0\0\xc0\x3f", 4);
+  const SafetensorsFile file(path);
+  EXPECT_EQ(file.at("a").numel, 1500000000);
+  float last[2] = {};
+  file.read(file.at("a"), 1499999998, 2,
+            std::as_writable_bytes(std::span(last)));
+  EXPECT_EQ(last[0], 0.0f);
+  EXPECT_EQ(last[1], 1.5f);
+}
+
+// Its header stands before the first tensor is asked for its bytes.
+TEST(Safetensors, WritesOffsetsBeyondFourGigabytes) {
+  const TempFolder folder;
+  EXPECT_THROW(write_safetensors(folder / "x.safetensors",
+                                 {tensor("a", "F32", {65536, 32769}, ""),
+                                  tensor("b", "F32", {1}, "")},
+                                 {}),
+               UsageError);
+  expect_mentions(read_text(folder / "x.safetensors", 1 << 20),
+                  {"[0,8590196736]", "[8590196736,8590196740]"});
+}
+
 TEST(Safetensors, ReadsAnUnalignedElement) {
   const SafetensorsFile file(kHostile + "ok_unaligned.safetensors");
   float value = 0.0f;

@@ -120,6 +120,40 @@ TEST(Save, SlowWritersTellTheOthersThatTheyAreAtWork) {
   EXPECT_TRUE(verify(run.path()).empty());
 }
 
+// As many more rounds of reports as there are writes of shards.
+TEST(Save, EveryWriteMayBeReportedToThePeersWhoWait) {
+  const auto collectives = [](double report_every_s) {
+    const TempFolder run;
+    std::int64_t count = 0, writes = 0;
+    expect_no_errors(run_world(2, [&](auto& communicator, Stream& stream) {
+      const bool first = communicator.rank() == 0;
+      auto request = request_of(kSmall, kAt, communicator.rank(), 2);
+      request.report_every_s = report_every_s;
+      request.observer = [&, first](std::string_view operation, auto&) {
+        if (first && operation == "write") ++writes;
+      };
+      save(run.path(), request, communicator, stream);
+      if (first)
+        count =
+            communicator.record().traffic(comm::Purpose::kControl).collectives;
+    }));
+    EXPECT_GT(writes, 1);
+    return count;
+  };
+  EXPECT_GT(collectives(0.0), collectives(1e9) + 1);
+}
+
+// 3 of 4 ranks have nothing to save, and 4 of 5 nothing to load.
+TEST(Save, TakesRanksThatOwnNothing) {
+  const Model one{{{1}}};
+  const TempFolder run;
+  save_world(run.path(), one, kAt, 4);
+  const auto checkpoint = Checkpoint::open(run.path());
+  EXPECT_EQ(checkpoint.manifest().files.size(), 4u);
+  for (int rank = 0; rank < 5; ++rank) expect_loads(checkpoint, one, rank, 5);
+  EXPECT_TRUE(verify(run.path()).empty());
+}
+
 TEST(Save, RefusesPartsThatDoNotCoverEveryElementOnce) {
   const auto refusal = [](const std::function<void(SaveRequest&)>& change) {
     const TempFolder run;
