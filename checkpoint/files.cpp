@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::checkpoint {
 namespace {
@@ -24,14 +25,6 @@ constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
 
 constexpr std::int64_t kMostUnsynced = std::int64_t{256} << 20;
 constexpr int kAttempts = 100;
-
-std::string reason(int error) { return std::generic_category().message(error); }
-
-[[noreturn]] void fail(const std::string& path, std::string_view what,
-                       int error) {
-  throw SystemError(
-      fmt::format("{} cannot be {}: {}", path, what, reason(error)));
-}
 
 void tell(const FileObserver& observer, std::string_view operation,
           const std::string& path) {
@@ -48,8 +41,8 @@ void tell(const FileObserver& observer, std::string_view operation,
     throw UsageError(fmt::format("{} is too long for a path", path));
   if (error == EACCES || error == EPERM)
     throw UsageError(
-        fmt::format("{} cannot be opened: {}", path, reason(error)));
-  fail(path, "opened", error);
+        fmt::format("{} cannot be opened: {}", path, reason_of(error)));
+  throw_system_error(path, "opened", error);
 }
 
 // Not the disk's.
@@ -79,7 +72,7 @@ File File::open(const std::string& path, Links links) {
   File file(std::move(descriptor), path, {});
   struct stat status;
   if (::fstat(file.descriptor_.number(), &status) != 0)
-    fail(path, "opened", errno);
+    throw_system_error(path, "opened", errno);
   if (!S_ISREG(status.st_mode))
     throw UsageError(fmt::format("{} is no regular file", path));
   file.bytes_ = status.st_size;
@@ -90,23 +83,16 @@ File File::create(const std::string& path, FileObserver observer) {
   tell(observer, "create", path);
   Descriptor descriptor(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!descriptor.is_open()) fail(path, "created", errno);
+  if (!descriptor.is_open()) throw_system_error(path, "created", errno);
   return File(std::move(descriptor), path, std::move(observer));
 }
 
 void File::read(std::int64_t offset, std::span<std::byte> out) const {
-  while (!out.empty()) {
-    const auto count = ::pread(descriptor_.number(), out.data(),
-                               std::min(out.size(), kMostAtOnce), offset);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path_, "read", errno);
-    if (count == 0)
-      throw SystemError(
-          fmt::format("{} ends at byte {}; it had {} bytes when it was opened",
-                      path_, offset, bytes_));
-    out = out.subspan(static_cast<std::size_t>(count));
-    offset += count;
-  }
+  const std::size_t got = read_at(descriptor_, path_, offset, out);
+  if (got == out.size()) return;
+  throw SystemError(
+      fmt::format("{} ends at byte {}; it had {} bytes when it was opened",
+                  path_, offset + static_cast<std::int64_t>(got), bytes_));
 }
 
 void File::append(std::span<const std::byte> bytes) {
@@ -115,7 +101,7 @@ void File::append(std::span<const std::byte> bytes) {
     const auto count = ::write(descriptor_.number(), bytes.data(),
                                std::min(bytes.size(), kMostAtOnce));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path_, "written", errno);
+    if (count < 0) throw_system_error(path_, "written", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     bytes_ += count;
     unsynced_ += count;
@@ -125,7 +111,8 @@ void File::append(std::span<const std::byte> bytes) {
 
 void File::sync() {
   tell(observer_, "sync", path_);
-  if (::fsync(descriptor_.number()) != 0) fail(path_, "synced", errno);
+  if (::fsync(descriptor_.number()) != 0)
+    throw_system_error(path_, "synced", errno);
   unsynced_ = 0;
 }
 
@@ -160,7 +147,7 @@ void make_folders(const std::string& path, const FileObserver& observer) {
     throw UsageError(fmt::format("{} cannot be made: {}; name another folder",
                                  path, error.message()));
   }
-  if (error) fail(path, "made", error.value());
+  if (error) throw_system_error(path, "made", error.value());
 }
 
 std::string make_temporary_folder(const std::string& folder,
@@ -172,9 +159,9 @@ std::string make_temporary_folder(const std::string& folder,
         joined(folder, fmt::format(".{}.tmp-{:08x}", name, random()));
     tell(observer, "make folder", path);
     if (::mkdir(path.c_str(), 0777) == 0) return path;
-    if (errno != EEXIST) fail(path, "made", errno);
+    if (errno != EEXIST) throw_system_error(path, "made", errno);
   }
-  fail(folder, "given a temporary folder", EEXIST);
+  throw_system_error(folder, "given a temporary folder", EEXIST);
 }
 
 bool publish_folder(const std::string& from, const std::string& to,
@@ -186,34 +173,32 @@ bool publish_folder(const std::string& from, const std::string& to,
   if (errno == EINVAL || errno == ENOSYS) {  // not known to this file system
     if (::rename(from.c_str(), to.c_str()) == 0) return false;
   }
-  if (errno != EEXIST && errno != ENOTEMPTY) fail(to, "published", errno);
+  if (errno != EEXIST && errno != ENOTEMPTY)
+    throw_system_error(to, "published", errno);
   tell(observer, "exchange", to);
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                   RENAME_EXCHANGE) != 0)
-    fail(to, "replaced", errno);
+    throw_system_error(to, "replaced", errno);
   return true;
 }
 
 void rename_path(const std::string& from, const std::string& to,
                  const FileObserver& observer) {
   tell(observer, "rename", to);
-  if (::rename(from.c_str(), to.c_str()) != 0) fail(from, "renamed", errno);
+  if (::rename(from.c_str(), to.c_str()) != 0)
+    throw_system_error(from, "renamed", errno);
 }
 
 void remove_folder(const std::string& path, const FileObserver& observer) {
   tell(observer, "remove", path);
   std::error_code error;
   fs::remove_all(path, error);
-  if (error) fail(path, "removed", error.value());
+  if (error) throw_system_error(path, "removed", error.value());
 }
 
 void sync_folder(const std::string& path, const FileObserver& observer) {
   tell(observer, "sync", path);
-  const Descriptor folder(
-      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder, and need not.
-  if (!folder.is_open() || (::fsync(folder.number()) != 0 && errno != EINVAL))
-    fail(path, "synced", errno);
+  quire::sync_folder(path);
 }
 
 }  // namespace quire::checkpoint

@@ -9,10 +9,10 @@
 #include <limits>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::data {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::int64_t kPassTokens = 1 << 16;
 
 [[noreturn]] void refuse_open(const std::string& path, int error) {
   const auto what = fmt::format("token file {}: it cannot be opened: {}", path,
-                                std::generic_category().message(error));
+                                reason_of(error));
   const bool of_system =
       error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
   if (of_system) throw SystemError(what);
@@ -51,27 +51,16 @@ std::int64_t regular_file_bytes(const Descriptor& file,
   return status.st_size;
 }
 
-struct Range {
-  std::int64_t offset;  // bytes
-  std::int64_t bytes;
-};
-
-void read_exactly(const TokenFile& file, int number, Range range, void* out) {
-  auto* to = static_cast<char*>(out);
-  while (range.bytes > 0) {
-    const auto got = ::pread(number, to, static_cast<std::size_t>(range.bytes),
-                             range.offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      throw SystemError(fmt::format(
-          "token file {}: {} bytes at {} cannot be read: {}", file.path(),
-          range.bytes, range.offset,
-          got == 0 ? "the file has become shorter since it was opened"
-                   : std::generic_category().message(errno)));
-    }
-    to += got;
-    range = {range.offset + got, range.bytes - got};
-  }
+// All of `out`, from byte `offset` on.
+void read_exactly(const Descriptor& file, const std::string& path,
+                  std::int64_t offset, std::span<std::byte> out) {
+  const auto got = static_cast<std::int64_t>(
+      read_at(file, "token file " + path, offset, out));
+  if (got == std::ssize(out)) return;
+  throw SystemError(fmt::format(
+      "token file {}: it ends at byte {}; the file has become shorter since it "
+      "was opened",
+      path, offset + got));
 }
 
 TokenFormat known_format(const TokenHeader& header, const std::string& path) {
@@ -123,7 +112,7 @@ void TokenFile::read_header() {
                               bytes, kTokenHeaderBytes));
   }
   TokenHeader header;
-  read_exactly(*this, file_.number(), {0, kTokenHeaderBytes}, header.data());
+  read_exactly(file_, path_, 0, std::as_writable_bytes(std::span(header)));
   width_ = known_format(header, path_).width;
   require_sizes({.tokens = header[2], .bytes = bytes, .width = width_}, path_);
   tokens_ = header[2];
@@ -149,9 +138,10 @@ void TokenFile::copy_as(std::int64_t position, std::int64_t count,
   for (std::int64_t done = 0; done < count; done += kBlockTokens) {
     const auto n = std::min(kBlockTokens, count - done);
     const auto offset = kTokenHeaderBytes + (position + done) * size;
-    read_exactly(*this, file_.number(), {offset, n * size}, block.data());
+    const auto tokens = std::span(block).first(static_cast<std::size_t>(n));
+    read_exactly(file_, path_, offset, std::as_writable_bytes(tokens));
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::uint32_t id = block[static_cast<std::size_t>(i)];
+      const std::uint32_t id = tokens[static_cast<std::size_t>(i)];
       if (id > largest) {
         refuse(path_, fmt::format("token {} has id {}; expected at most {}",
                                   position + done + i, id, largest));

@@ -6,10 +6,10 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::data {
 namespace {
@@ -17,11 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kAttempts = 1000;
-
-[[noreturn]] void fail(const std::string& path, std::string_view what) {
-  throw SystemError(fmt::format("{} cannot be {}: {}", path, what,
-                                std::generic_category().message(errno)));
-}
 
 [[noreturn]] void refuse_existing(const std::string& path) {
   throw UsageError(fmt::format(
@@ -41,10 +36,12 @@ void rename_unless_exists(const std::string& from, const std::string& to) {
                   RENAME_NOREPLACE) == 0)
     return;
   if (errno == EEXIST) refuse_existing(to);
-  if (errno != EINVAL && errno != ENOSYS) fail(to, "written");
+  if (errno != EINVAL && errno != ENOSYS)
+    throw_system_error(to, "written", errno);
   std::error_code ignored;
   if (fs::exists(to, ignored)) refuse_existing(to);
-  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "written");
+  if (::rename(from.c_str(), to.c_str()) != 0)
+    throw_system_error(to, "written", errno);
 }
 
 }  // namespace
@@ -57,7 +54,7 @@ TemporaryFile::TemporaryFile(std::string path) : path_(std::move(path)) {
     if (file_.is_open()) return;
     if (errno != EEXIST) break;
   }
-  fail(path_, "written");
+  throw_system_error(path_, "written", errno);
 }
 
 TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
@@ -73,18 +70,11 @@ void TemporaryFile::append(std::span<const std::byte> bytes) {
 
 void TemporaryFile::write_at(std::int64_t offset,
                              std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto written =
-        ::pwrite(file_.number(), bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(path_, "written");
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-    offset += written;
-  }
+  quire::write_at(file_, path_, offset, bytes);
 }
 
 void TemporaryFile::sync() {
-  if (::fsync(file_.number()) != 0) fail(path_, "synced");
+  if (::fsync(file_.number()) != 0) throw_system_error(path_, "synced", errno);
   file_.reset();
 }
 
@@ -92,7 +82,7 @@ void TemporaryFile::publish(const std::string& path, Existing existing) {
   if (existing == Existing::kRefuse)
     rename_unless_exists(temporary_, path);
   else if (::rename(temporary_.c_str(), path.c_str()) != 0)
-    fail(path, "written");
+    throw_system_error(path, "written", errno);
   temporary_.clear();
 }
 
@@ -102,12 +92,7 @@ void TemporaryFile::remove() noexcept {
 
 void sync_folder_of(const std::string& path) {
   const auto parent = fs::path(path).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  const Descriptor file(
-      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder, and need not.
-  if (!file.is_open() || (::fsync(file.number()) != 0 && errno != EINVAL))
-    fail(folder, "synced");
+  sync_folder(parent.empty() ? "." : parent.string());
 }
 
 }  // namespace quire::data
