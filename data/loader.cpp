@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <optional>
 
 #include "quire/core/error.h"
 #include "quire/data/detail/prefetcher.h"
@@ -32,12 +31,8 @@ Sampler::Options sampler_options(const Loader::Options& options) {
 Loader::Loader(const Options& options)
     : options_(options), sampler_(sampler_options(options)) {
   if (options.prefetch == Prefetch::kNone) return;
-  prefetcher_ = std::make_unique<Prefetcher>([this](const LaneRequest& wanted) {
-    std::vector<Batch> batches;
-    for (const int lane : wanted.lanes)
-      batches.push_back(load_lane(wanted.step, lane));
-    return batches;
-  });
+  prefetcher_ = std::make_unique<Prefetcher>(
+      [this](const LaneRequest& wanted) { return load(wanted); });
 }
 
 Loader::~Loader() = default;
@@ -45,18 +40,21 @@ Loader::~Loader() = default;
 std::vector<Batch> Loader::lanes(std::int64_t step,
                                  std::span<const int> lanes) {
   LaneRequest request{.step = step, .lanes = {lanes.begin(), lanes.end()}};
-  std::optional<std::vector<Batch>> batches;
-  if (prefetcher_ != nullptr) batches = prefetcher_->take(request);
-  if (!batches.has_value()) {
-    batches.emplace();
-    for (const int lane : lanes) batches->push_back(load_lane(step, lane));
-  }
-  if (prefetcher_ != nullptr &&
-      step < std::numeric_limits<std::int64_t>::max()) {
+  if (prefetcher_ == nullptr) return load(request);
+  auto ahead = prefetcher_->take(request);
+  auto batches = ahead ? std::move(*ahead) : load(request);
+  if (step < std::numeric_limits<std::int64_t>::max()) {
     ++request.step;
     prefetcher_->ask(std::move(request));
   }
-  return std::move(*batches);
+  return batches;
+}
+
+std::vector<Batch> Loader::load(const LaneRequest& wanted) const {
+  std::vector<Batch> batches;
+  for (const int lane : wanted.lanes)
+    batches.push_back(load_lane(wanted.step, lane));
+  return batches;
 }
 
 Batch Loader::load_lane(std::int64_t step, int lane) const {

@@ -14,7 +14,8 @@
 
 namespace quire::data {
 
-class Prefetcher;  // private to this room
+class Prefetcher;    // private to this room
+struct LaneRequest;  // private to this room
 
 // Sample i is the window of sequence + 1 tokens from i * sequence on. Used by
 // one thread, the rank's; ranks of a process share the tokens.
@@ -43,6 +44,7 @@ class Loader {
   const Sampler& sampler() const { return sampler_; }
 
  private:
+  std::vector<Batch> load(const LaneRequest& wanted) const;
   Batch load_lane(std::int64_t step, int lane) const;
 
   Options options_;

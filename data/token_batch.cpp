@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
+#include <utility>
 
-#include "quire/core/allocator.h"
+#include "quire/core/error.h"
 
 namespace quire::data {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};  // what storages promise
 constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // of either extent
 
 void require_shape(std::int64_t samples, std::int64_t sequence) {
@@ -20,21 +19,6 @@ void require_shape(std::int64_t samples, std::int64_t sequence) {
   throw UsageError(fmt::format(
       "a batch of {} samples of {} tokens; expected 1 to {} of each", samples,
       sequence, kLargest));
-}
-
-std::shared_ptr<std::int32_t[]> filled(std::int64_t count, std::int32_t value) {
-  const auto size = static_cast<std::size_t>(count) * sizeof(std::int32_t);
-  std::shared_ptr<std::int32_t[]> memory(
-      static_cast<std::int32_t*>(::operator new[](size, kAlignment)),
-      [](std::int32_t* p) { ::operator delete[](p, kAlignment); });
-  std::fill_n(memory.get(), count, value);
-  return memory;
-}
-
-Tensor tensor_of(const std::shared_ptr<std::int32_t[]>& memory,
-                 const Shape& shape) {
-  return tensor_over(reinterpret_cast<std::byte*>(memory.get()), DType::kI32,
-                     shape, std::shared_ptr<void>(memory, memory.get()));
 }
 
 Batch batch_of(Tensor tokens, Tensor targets) {
@@ -47,9 +31,9 @@ Batch batch_of(Tensor tokens, Tensor targets) {
 TokenBatch::TokenBatch(std::int64_t samples, std::int64_t sequence)
     : samples_(samples), sequence_(sequence) {
   require_shape(samples, sequence);
-  const auto count = Shape{samples, sequence}.numel();
-  tokens_ = filled(count, 0);
-  targets_ = filled(count, kIgnoredTarget);
+  const auto count = static_cast<std::size_t>(samples * sequence);
+  tokens_.assign(count, 0);
+  targets_.assign(count, kIgnoredTarget);
 }
 
 void TokenBatch::set(std::int64_t sample,
@@ -63,16 +47,14 @@ void TokenBatch::set(std::int64_t sample,
   }
   const auto start = sample * sequence_;
   std::ranges::copy(window.first(window.size() - (size > sequence_ ? 1 : 0)),
-                    tokens_.get() + start);
-  std::ranges::copy(window.subspan(1), targets_.get() + start);
+                    tokens_.begin() + start);
+  std::ranges::copy(window.subspan(1), targets_.begin() + start);
 }
 
 Batch TokenBatch::finish() && {
   const Shape shape{samples_, sequence_};
-  Batch batch = batch_of(tensor_of(tokens_, shape), tensor_of(targets_, shape));
-  tokens_.reset();
-  targets_.reset();
-  return batch;
+  return batch_of(tensor_of(std::move(tokens_), shape),
+                  tensor_of(std::move(targets_), shape));
 }
 
 Batch meta_token_batch(std::int64_t samples, std::int64_t sequence) {

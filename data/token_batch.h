@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "quire/core/batch.h"
 
@@ -14,7 +14,7 @@ namespace quire::data {
 inline constexpr std::int32_t kIgnoredTarget = -100;
 
 // A batch being filled, in memory that no allocator accounts for. Starts with
-// every token 0 and every target ignored.
+// every token 0 and every target ignored. Used by one thread.
 class TokenBatch {
  public:
   // REQUIRES: both are 1 to 2^30; else UsageError.
@@ -25,14 +25,14 @@ class TokenBatch {
   // range, 1 <= window.size() <= sequence + 1; else UsageError.
   void set(std::int64_t sample, std::span<const std::int32_t> window);
 
-  // The tensors keep the memory alive. Nothing is set afterwards.
+  // The tensors own the memory; nothing is left here.
   Batch finish() &&;
 
  private:
   std::int64_t samples_;
   std::int64_t sequence_;
-  std::shared_ptr<std::int32_t[]> tokens_;
-  std::shared_ptr<std::int32_t[]> targets_;
+  std::vector<std::int32_t> tokens_;   // [samples, sequence]
+  std::vector<std::int32_t> targets_;  // the same
 };
 
 // The same tensors on the meta device, for a dry run.

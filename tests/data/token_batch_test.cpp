@@ -25,12 +25,6 @@ TEST(TokenBatch, IgnoresWhatAShortWindowLacks) {
             (Ids{2, -100, -100, -100, -100, -100, -100, -100, -100}));
 }
 
-TEST(TokenBatch, StartsItsTensorsOnWholeLines) {
-  const Batch batch = TokenBatch(1, 1).finish();
-  for (const auto& tensor : {batch.input("tokens"), batch.target("targets")})
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.raw()) % 64, 0u);
-}
-
 TEST(TokenBatch, RefusesWhatDoesNotFit) {
   TokenBatch batch(2, 3);
   expect_refused([&] { batch.set(0, Ids{1, 2, 3, 4, 5}); }, {"5 tokens"});
