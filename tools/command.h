@@ -26,6 +26,8 @@ Command tokenize_command(CLI::App& root);
 
 // --json, which every subcommand has.
 void add_json_flag(CLI::App& app);
+// MODEL and --threads, of what loads a saved model.
+void add_model_options(CLI::App& app, std::string& model, int& threads);
 // --set, whose values are appended to `overrides`.
 void add_set_option(CLI::App& app, std::vector<std::string>& overrides);
 

@@ -9,7 +9,6 @@ namespace {
 struct Options {
   train::EvaluateOptions evaluate;
   RankFlags ranks;
-  double timeout_s = 60.0;
 };
 
 int run(const Options& options, const Output& output) {
@@ -18,9 +17,7 @@ int run(const Options& options, const Output& output) {
         train::evaluate(options.evaluate, communicator);
     return RankReport{{.json = to_json(result), .text = to_text(result)}};
   };
-  return run_ranks(
-      {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},
-      output);
+  return run_ranks({.flags = options.ranks, .work = work}, output);
 }
 
 }  // namespace
@@ -29,19 +26,13 @@ Command evaluate_command(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("evaluate", "the loss of a model over a whole text");
   const auto options = std::make_shared<Options>();
-  app->add_option("model", options->evaluate.model,
-                  "a checkpoint, a run's folder (its newest step) or a Hugging "
-                  "Face folder")
-      ->required();
+  add_model_options(*app, options->evaluate.model, options->evaluate.threads);
   app->add_option("--data", options->evaluate.data, "the text's token file")
       ->required();
   app->add_option("--sequence", options->evaluate.sequence,
                   "tokens of a window; by default what the model was trained "
                   "with")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
-  app->add_option("--threads", options->evaluate.threads,
-                  "of a rank; 0: chosen")
-      ->check(CLI::Range(0, 1024));
   add_rank_flags(*app, options->ranks);
   add_json_flag(*app);
   return {app,

@@ -15,7 +15,6 @@ namespace {
 struct Options {
   train::GenerateOptions generate;
   RankFlags ranks;
-  double timeout_s = 60.0;
 };
 
 int run(const Options& options, const Output& output) {
@@ -25,9 +24,7 @@ int run(const Options& options, const Output& output) {
     return RankReport{{.json = to_json(result),
                        .text = options.generate.prompt + result.text + "\n"}};
   };
-  return run_ranks(
-      {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},
-      output);
+  return run_ranks({.flags = options.ranks, .work = work}, output);
 }
 
 // CLI11 reads -1 as 2^64 - 1, and what does not fit as the largest that does.
@@ -51,8 +48,6 @@ void add_sampling_options(CLI::App& app, train::GenerateOptions& options) {
       ->check(count);
   app.add_option("--seed", options.seed, "of the choices; 1 by default")
       ->check(refusal_of_seed);
-  app.add_option("--threads", options.threads, "of a rank; 0: chosen")
-      ->check(CLI::Range(0, 1024));
 }
 
 }  // namespace
@@ -60,10 +55,7 @@ void add_sampling_options(CLI::App& app, train::GenerateOptions& options) {
 Command generate_command(CLI::App& root) {
   CLI::App* app = root.add_subcommand("generate", "text from a model");
   const auto options = std::make_shared<Options>();
-  app->add_option("model", options->generate.model,
-                  "a checkpoint, a run's folder (its newest step) or a Hugging "
-                  "Face folder")
-      ->required();
+  add_model_options(*app, options->generate.model, options->generate.threads);
   app->add_option("--prompt", options->generate.prompt, "what it goes on from")
       ->required();
   add_sampling_options(*app, options->generate);

@@ -1,7 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <nlohmann/json.hpp>
 
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/safetensors.h"
@@ -9,12 +6,11 @@
 #include "quire/core/hash.h"
 #include "quire/core/text.h"
 #include "tools/command.h"
+#include "tools/json.h"
 #include "tools/opened.h"
 
 namespace quire::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string path;
@@ -30,7 +26,7 @@ struct Options {
 // A value as people read it.
 std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_of(value);
 }
 
 std::string tensor_line(const Json& tensor) {
@@ -137,9 +133,7 @@ int run(const Options& options, const Output& output) {
   const Json found = is_checkpoint_path(options.path)
                          ? inspect_checkpoint(options)
                          : inspect_files(options);
-  output.result(
-      {.json = found.dump(-1, ' ', false, Json::error_handler_t::replace),
-       .text = text_of(found)});
+  output.result({.json = line_of(found), .text = text_of(found)});
   return 0;
 }
 

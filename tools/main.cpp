@@ -4,27 +4,24 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "quire/comm/failure.h"
 #include "quire/core/error.h"
 #include "quire/core/version.h"
 #include "tools/command.h"
+#include "tools/json.h"
 
 namespace quire::tools {
 namespace {
 
-Output::Form form_of(bool json) {
-  return json ? Output::Form::kJson : Output::Form::kText;
-}
-
-// Before the command line is understood. What follows -- is another program's.
-bool asks_for_json(int argc, char** argv) {
+// Known before the command line is understood. What follows -- is another
+// program's.
+Output::Form form_of(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
-    if (std::string_view(argv[i]) == "--json") return true;
+    if (std::string_view(argv[i]) == "--json") return Output::Form::kJson;
   }
-  return false;
+  return Output::Form::kText;
 }
 
 int fail(const Output& output, const std::string& message, int exit_code) {
@@ -46,12 +43,12 @@ int guarded(const Command& command, const Output& output) {
 
 Result version_result() {
   const BuildInfo info = build_info();
-  const nlohmann::ordered_json json = {
+  const Json json = {
       {"version", info.version},     {"commit", info.commit},
       {"compiler", info.compiler},   {"type", info.type},
       {"libraries", info.libraries}, {"compiled_for", info.compiled_for},
       {"processor", info.processor}};
-  return {.json = json.dump(), .text = to_string(info)};
+  return {.json = line_of(json), .text = to_string(info)};
 }
 
 int tell_version(const Output& output) {
@@ -91,7 +88,7 @@ void keep_standard_streams() {
 
 int run(int argc, char** argv) {
   CLI::App app("Sharded data-parallel training.", "quire");
-  const bool json = asks_for_json(argc, argv);
+  const Output output(form_of(argc, argv));
   bool version = false;
   app.add_flag("--version", version,
                "version, commit, compiler, libraries and instruction set");
@@ -100,9 +97,8 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return end_of_parsing(app, error, Output(form_of(json)));
+    return end_of_parsing(app, error, output);
   }
-  const Output output(form_of(json));
   if (version) return guarded({&app, tell_version}, output);
   for (const Command& command : commands) {
     if (command.app->parsed()) return guarded(command, output);

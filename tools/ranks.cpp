@@ -13,8 +13,6 @@
 namespace quire::tools {
 namespace {
 
-constexpr int kMostRanks = 256;  // of one host
-
 // A diverged run ends by an exit code that run_threads and run_processes do not
 // know.
 RankReport work_of(const RankJob& job, comm::Communicator& communicator,

@@ -13,6 +13,8 @@
 
 namespace quire::tools {
 
+inline constexpr int kMostRanks = 256;  // of one host
+
 struct RankFlags {
   std::optional<int> ranks;
   std::optional<std::string> kind;  // "processes", "threads"
@@ -32,7 +34,7 @@ using RankWork = std::function<RankReport(comm::Communicator& communicator,
 
 struct RankJob {
   RankFlags flags;
-  double timeout_s;  // of one wait for peers
+  double timeout_s = 60.0;  // of one wait for peers
   RankWork work;
 };
 

@@ -3,21 +3,19 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "quire/core/error.h"
 #include "quire/data/token_writer.h"
 #include "quire/data/tokenizer.h"
 #include "tools/command.h"
+#include "tools/json.h"
 #include "tools/progress.h"
 
 namespace quire::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 // Every tokenizer so far maps each byte by itself, so text may be cut anywhere.
 constexpr std::int64_t kBlockBytes = 1 << 20;
 
@@ -161,8 +159,7 @@ Result result_of(const Parts& parts, const data::Tokenizer& tokenizer) {
     text += fmt::format("{} tokens in {}\n", parts.validation->tokens,
                         parts.validation->files.front());
   }
-  return {.json = json.dump(-1, ' ', false, Json::error_handler_t::replace),
-          .text = text};
+  return {.json = line_of(json), .text = text};
 }
 
 int run(const Options& options, const Output& output) {

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "quire/core/error.h"
 #include "quire/train/config_keys.h"
 #include "quire/train/run.h"

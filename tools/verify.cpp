@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "quire/checkpoint/safetensors.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
 #include "tools/command.h"
+#include "tools/json.h"
 #include "tools/opened.h"
 
 namespace quire::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr int kNo = 1;  // the exit code of a check that fails
 
 struct Options {
@@ -75,7 +73,7 @@ std::string json_of(const Findings& findings, const Options& options) {
     json["equal"] = findings.good();
     json["differences"] = findings.differences;
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_of(json);
 }
 
 std::string text_of(const Findings& findings, const Options& options) {
