@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "quire/core/error.h"
 
@@ -37,13 +38,25 @@ kernels::ExactSum& Totals::metric(int index, std::string_view name) {
   return metrics[i];
 }
 
+// Of what is added; `count` metrics of `more` lanes.
+void Totals::require_as_many(std::int64_t more, std::int64_t count) const {
+  if (lanes == 0 || more == 0 || count == metric_count) return;
+  throw UsageError(
+      fmt::format("a loss gives {} metrics for one lane and {} for another; "
+                  "expected the same ones for every lane",
+                  metric_count, count));
+}
+
 void Totals::add(double loss_sum, std::span<const nn::Loss::Metric> lane) {
+  require_as_many(1, std::ssize(lane));
   loss.add(loss_sum);
   for (std::size_t i = 0; i < lane.size(); ++i)
     metric(static_cast<int>(i), lane[i].name).add(lane[i].sum);
+  ++lanes;
 }
 
 void Totals::add(const Totals& other) {
+  require_as_many(other.lanes, other.metric_count);
   loss.add(other.loss);
   squares.add(other.squares);
   weight += other.weight;
@@ -52,6 +65,7 @@ void Totals::add(const Totals& other) {
     metric(static_cast<int>(i), text_of(other.names[index]))
         .add(other.metrics[index]);
   }
+  lanes += other.lanes;
 }
 
 std::vector<MetricValue> metric_means(const Totals& totals) {

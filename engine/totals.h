@@ -22,17 +22,19 @@ struct Totals {
   kernels::ExactSum loss;
   kernels::ExactSum squares;  // of the gradient
   std::int64_t weight = 0;
+  std::int64_t lanes = 0;  // that were added
   std::int64_t metric_count = 0;
   std::array<kernels::ExactSum, kMaxMetrics> metrics{};
   std::array<std::array<char, kNameBytes>, kMaxMetrics> names{};
 
   // A lane's. Throws UsageError on too many metrics, a name that is too long,
-  // or names that differ between lanes.
+  // or names or numbers of metrics that differ between lanes.
   void add(double loss_sum, std::span<const nn::Loss::Metric> lane);
   // Another rank's.
   void add(const Totals& other);
 
  private:
+  void require_as_many(std::int64_t more, std::int64_t count) const;
   kernels::ExactSum& metric(int index, std::string_view name);
 };
 

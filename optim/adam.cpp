@@ -35,6 +35,10 @@ class Adam final : public Optimizer {
   std::string_view type() const override {
     return decay_ == Decay::kApart ? "adamw" : "adam";
   }
+  std::string settings() const override {
+    return fmt::format("betas {} {} eps {}", options_.beta1, options_.beta2,
+                       options_.eps);
+  }
   std::vector<std::string> states() const override {
     return {"exp_avg", "exp_avg_sq"};
   }

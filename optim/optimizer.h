@@ -19,6 +19,9 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   virtual std::string_view type() const = 0;  // "adamw", "sgd"
+  // What decides an update beside its Scalars, for ranks to compare: "betas 0.9
+  // 0.999 eps 1e-08".
+  virtual std::string settings() const = 0;
   // The fp32 states of every element, by name, zero at first: {"exp_avg",
   // "exp_avg_sq"}.
   virtual std::vector<std::string> states() const = 0;

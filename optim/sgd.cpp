@@ -1,5 +1,7 @@
 #include "quire/optim/sgd.h"
 
+#include <fmt/format.h>
+
 #include "quire/core/error.h"
 #include "quire/kernels/optimizer_update.h"
 #include "quire/optim/detail/checks.h"
@@ -19,6 +21,10 @@ class Sgd final : public Optimizer {
   }
 
   std::string_view type() const override { return "sgd"; }
+  std::string settings() const override {
+    return fmt::format("momentum {} nesterov {}", options_.momentum,
+                       options_.nesterov);
+  }
   std::vector<std::string> states() const override {
     if (options_.momentum == 0.0) return {};
     return {"momentum_buffer"};

@@ -27,10 +27,10 @@ std::string text_of(const Agreement& agreement) {
   const optim::Schedule& schedule = o.schedule;
   std::string text = agreement.plan->agreement(*agreement.structure);
   text += fmt::format(
-      "optimizer {} clip {} schedule {} warmup {} steps {} final ratio {}\n",
-      agreement.optimizer->type(), o.clip_norm.value_or(0.0),
-      static_cast<int>(schedule.type), schedule.warmup, schedule.steps,
-      schedule.final_ratio);
+      "optimizer {} {} clip {} schedule {} warmup {} steps {} final ratio {}\n",
+      agreement.optimizer->type(), agreement.optimizer->settings(),
+      o.clip_norm.value_or(0.0), static_cast<int>(schedule.type),
+      schedule.warmup, schedule.steps, schedule.final_ratio);
   for (const nn::ParameterInfo& parameter : agreement.model->parameters())
     text += text_of(parameter, o.groups);
   return text;
@@ -44,7 +44,7 @@ comm::Communicator& agreed(const Agreement& agreement,
   const std::string text = text_of(agreement);
   const comm::Call call{
       .stream = &stream, .purpose = comm::Purpose::kControl, .unit = "plan"};
-  communicator.locate({.step = -1, .phase = "start", .layer = ""});
+  communicator.locate({.step = communicator.location().step, .phase = "start"});
   const auto difference = first_difference(communicator, text, call);
   if (!difference) return communicator;
   throw UsageError(fmt::format(

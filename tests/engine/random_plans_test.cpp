@@ -80,7 +80,8 @@ PlanShape shape_to_run(Draw& draw) {
                   .options = test::drawn_options(draw, lanes)};
   shape.options.prefetch = draw.between(0, 2);
   shape.options.clip_norm = 1.0;
-  shape.options.groups = {.lr = 1e-2, .weight_decay = 0.1};
+  shape.options.groups.lr = 1e-2;
+  shape.options.groups.weight_decay = 0.1;
   return shape;
 }
 
