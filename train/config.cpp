@@ -133,6 +133,10 @@ std::string difference(const Key& key, const Json& checkpoint,
                      text(checkpoint), text(given));
 }
 
+std::vector<std::string> states_of(const OptimizerConfig& config) {
+  return make_optimizer(config)->states();
+}
+
 }  // namespace
 
 RunConfig load_config(const std::filesystem::path& file,
@@ -157,6 +161,8 @@ std::string resolved_json(const RunConfig& config) {
 }
 
 ConfigDifferences compare(const RunConfig& checkpoint, const RunConfig& given) {
+  const bool other_states =
+      states_of(checkpoint.optimizer) != states_of(given.optimizer);
   ConfigDifferences differences;
   for (const Key& key : key_table()) {
     if (key.on_resume == OnResume::kFree) continue;
@@ -165,8 +171,9 @@ ConfigDifferences compare(const RunConfig& checkpoint, const RunConfig& given) {
     };
     const Json before = value(checkpoint), now = value(given);
     if (before == now) continue;
-    auto& lines = key.on_resume == OnResume::kRefused ? differences.refused
-                                                      : differences.warned;
+    const bool refused = key.on_resume == OnResume::kRefused ||
+                         (key.on_resume == OnResume::kOfStates && other_states);
+    auto& lines = refused ? differences.refused : differences.warned;
     lines.push_back(difference(key, before, now));
   }
   return differences;

@@ -33,6 +33,8 @@ std::string_view word_for(OnResume on_resume) {
       return "free";
     case OnResume::kWarned:
       return "warns";
+    case OnResume::kOfStates:
+      return "warns; refused if the optimizer's states change";
     case OnResume::kRefused:
       return "refused";
   }

@@ -97,20 +97,37 @@ TEST(Run, EndsWithTheLossOfItsLastStep) {
   EXPECT_GT(outcome.result->tokens_per_s, 0.0);
 }
 
-// The rate of update k, whatever the number of ranks and lanes.
+// The rate of update k, whatever the number of ranks and of lanes of each.
 TEST(Run, AdvancesTheScheduleOncePerStep) {
   const TinyRuns tiny;
-  for (const int ranks : {1, 4}) {
+  for (const auto& [ranks, lanes] :
+       {std::pair(1, 1), {1, 4}, {4, 4}, {4, 16}}) {
+    const std::string each =
+        std::to_string(ranks) + "x" + std::to_string(lanes);
     const RunOutcome outcome =
         run(tiny.config({"steps=10", "schedule.type=linear", "optimizer.lr=0.5",
                          "schedule.final_ratio=0", "checkpoint.every=0",
-                         "output=" + tiny.path("r") + std::to_string(ranks)}),
+                         "batch.lanes=" + std::to_string(lanes),
+                         "output=" + tiny.path(each)}),
             {.ranks = ranks});
     const auto steps = outcome.of<StepEvent>();
-    ASSERT_EQ(steps.size(), 10u);
+    ASSERT_EQ(steps.size(), 10u) << each;
     for (int k = 0; k < 10; ++k)
       EXPECT_DOUBLE_EQ(steps[static_cast<std::size_t>(k)].lr,
                        0.5 * (1.0 - k / 10.0));
+  }
+}
+
+// 4 lanes of 8 tokens are 32, whoever works on them.
+TEST(Run, CountsTheTokensOfAllRanksOnce) {
+  const TinyRuns tiny;
+  for (const int ranks : {1, 2, 4}) {
+    const RunOutcome outcome =
+        run(tiny.config({"checkpoint.every=0",
+                         "output=" + tiny.path("r") + std::to_string(ranks)}),
+            {.ranks = ranks});
+    for (const StepEvent& step : outcome.of<StepEvent>())
+      EXPECT_NEAR(step.tokens_per_s * step.seconds, 32.0, 1e-9);
   }
 }
 
@@ -223,7 +240,7 @@ TEST(Resume, WithoutTheOptimizersStatesIsRefusedInAFewLines) {
   const TinyRuns tiny;
   run(tiny.config({"optimizer.momentum=0", "optimizer.type=sgd"}));
   const auto resumed = attempt(tiny.config(), {.resume = "auto"});
-  expect_text(resumed.message(), {"missing", "exp_avg:", " more"});
+  expect_text(resumed.message(), {"another run", "optimizer.type"});
   EXPECT_LT(std::ranges::count(resumed.message(), '\n'), 15);
 }
 
@@ -303,16 +320,20 @@ TEST(Budget, RefusesBeforeTheFirstStepAndSaysWhatWouldFit) {
 // Weights of 1e28 make every later loss and gradient overflow.
 TEST(Diverging, EndsAfterTenVisibleSkipsInARow) {
   const TinyRuns tiny;
-  const RunOutcome outcome = attempt(
-      tiny.config({"steps=40", "optimizer.lr=1e30", "checkpoint.every=1"}),
-      {.ranks = 2});
-  EXPECT_EQ(outcome.world.exit_code, kDivergedExit);
-  EXPECT_FALSE(outcome.result);
-  std::size_t skipped = 0;
-  for (const StepEvent& step : outcome.of<StepEvent>())
-    skipped += !step.skipped.empty() && step.logged;
-  EXPECT_EQ(skipped, 10u);
-  expect_text(outcome.message(), {"diverged", "not finite"});
+  for (const std::string type : {"fp32", "bf16"}) {
+    const RunOutcome outcome = attempt(
+        tiny.config({"steps=40", "optimizer.lr=1e30", "checkpoint.every=1",
+                     "log.every=100", "precision.compute=" + type,
+                     "output=" + tiny.path(type)}),
+        {.ranks = 2});
+    EXPECT_EQ(outcome.world.exit_code, kDivergedExit);
+    EXPECT_FALSE(outcome.result);
+    std::size_t skipped = 0;
+    for (const StepEvent& step : outcome.of<StepEvent>())
+      skipped += !step.skipped.empty() && step.logged;
+    EXPECT_EQ(skipped, 10u);
+    expect_text(outcome.message(), {"diverged", "not finite"});
+  }
 }
 
 // What a skipped step left: 1 update after 1 good and 9 skipped steps.

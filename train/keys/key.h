@@ -16,7 +16,12 @@ namespace quire::train {
 using Json = nlohmann::ordered_json;
 
 // What a key's difference means for a checkpoint that is resumed.
-enum class OnResume : std::uint8_t { kFree, kWarned, kRefused };
+enum class OnResume : std::uint8_t {
+  kFree,
+  kWarned,
+  kOfStates,  // refused if the optimizer has other states then, else warned
+  kRefused
+};
 
 struct Key {
   std::string name;         // "optimizer.lr"

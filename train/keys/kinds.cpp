@@ -69,11 +69,11 @@ bool is_finite_in_fp32(double value) {
 }  // namespace
 
 const RealRange kAboveZero = {
-    "a number above 0, in fp32 too", [](double value) {
+    "a number above 0 that fp32 can hold", [](double value) {
       return static_cast<float>(value) > 0 && is_finite_in_fp32(value);
     }};
 const RealRange kFromZero = {
-    "a number of at least 0, finite in fp32 too",
+    "a number of at least 0 that fp32 can hold",
     [](double value) { return value >= 0 && is_finite_in_fp32(value); }};
 const RealRange kFraction = {
     "a number from 0 up to, but not, 1",
@@ -138,7 +138,7 @@ Key flag(Described what, Field<bool> field) {
 }
 
 Key text(Described what, Field<std::string> field) {
-  Key key = described(std::move(what), "text");
+  Key key = described(std::move(what), "a path, as text");
   key.text = true;
   key.set = [key, field](const Json& value, RunConfig& config) {
     if (!value.is_string()) return mismatch(key.name, value, key.expected);

@@ -147,7 +147,7 @@ Key betas_key() {
 
 Key clip_norm_key() {
   Key key{.name = "optimizer.clip_norm",
-          .expected = "a number above 0, in fp32 too, or \"none\"",
+          .expected = "a number above 0 that fp32 can hold, or \"none\"",
           .description =
               "the global norm of the gradient is clipped to it; "
               "logged is the norm before"};

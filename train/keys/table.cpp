@@ -6,7 +6,9 @@
 namespace quire::train {
 namespace {
 
-constexpr std::int64_t kMostLanes = 1 << 20;
+// A plan of this many is made within seconds.
+constexpr std::int64_t kMostLayers = 4096;
+constexpr std::int64_t kMostLanes = 1 << 16;
 constexpr std::int64_t kMostWidth = 1 << 20;
 constexpr std::int64_t kMostTokens = 1 << 30;  // what a batch can hold
 constexpr std::int64_t kMostIds = (std::int64_t{1} << 31) - 1;
@@ -69,7 +71,7 @@ Keys model_keys() {
   Keys keys = {
       model_type_key(),
       model_size(
-          {"model.layers", "blocks of attention and feed-forward"}, 100000,
+          {"model.layers", "blocks of attention and feed-forward"}, kMostLayers,
           [](RunConfig & c) -> auto& { return c.gpt2.layers; }),
       model_size(
           {"model.width", "features of a token"}, kMostWidth,
@@ -169,7 +171,11 @@ Keys optimizer_keys() {
       clip_norm_key(),
       groups_key(),
   };
-  for (Key& key : keys) key.on_resume = OnResume::kWarned;
+  for (Key& key : keys) {
+    const bool decides_states =
+        key.name == "optimizer.type" || key.name == "optimizer.momentum";
+    key.on_resume = decides_states ? OnResume::kOfStates : OnResume::kWarned;
+  }
   return keys;
 }
 
@@ -260,7 +266,7 @@ Keys service_keys() {
       checkpoint_every_key(),
       whole(
           {"checkpoint.keep", "newest checkpoints that stay; 0: all"},
-          {.least = 0, .most = kMostLanes},
+          {.least = 0, .most = 1 << 20},
           [](RunConfig & c) -> auto& { return c.checkpoint_keep; }),
       whole(
           {"evaluate.every",
