@@ -8,6 +8,7 @@
 #include "quire/optim/optimizer.h"
 #include "tests/support/matrix.h"
 #include "tests/support/rig.h"
+#include "tests/support/tensors.h"
 
 namespace quire {
 namespace {
@@ -126,6 +127,46 @@ TEST(BitsOf, ARunResumedOnOtherRanksAndStagesAreThoseOfOneRun) {
   for (const int stage : {0, 1, 3})
     expect_bits_of_one_run(test::reference_training(), stage);
   expect_bits_of_one_run(test::reference_training(test::Types::kBf16), 2);
+}
+
+// Of what a forward reads, nothing is left as the memory was before: on no
+// rank.
+TEST(BitsOf, LogitsOfAStateLoadedIntoAPoisonedHeapAreThoseOfOneRank) {
+  const Training t = test::reference_training();
+  const nn::Model model = models::gpt2(t.model);
+  const nn::CrossEntropy loss;
+  const auto optimizer = optim::adamw({});
+  test::Rig rig{.model = &model,
+                .loss = &loss,
+                .optimizer = optimizer.get(),
+                .options = t.options};
+  const test::Trained trained = test::train(
+      rig, 1, [&](auto step, int lane) { return lane_batch(t, step, lane); });
+  const auto expect_logits = [&](const std::vector<float>* expected) {
+    std::vector<float> got;
+    test::run(rig, [&](test::Hand& hand) {
+      trained.ledger.load(hand, model);
+      hand.engine.open();
+      const auto logits =
+          testing::values_of(hand.engine.forward(lane_batch(t, 1, 0)));
+      hand.engine.close();
+      if (expected != nullptr) {
+        EXPECT_EQ(logits, *expected);
+      }
+      if (hand.rank() == 0) got = logits;
+    });
+    return got;
+  };
+  const std::vector<float> one = expect_logits(nullptr);
+  rig.ranks = 3;
+  rig.poison = true;
+  for (const bool mapped : {true, false}) {
+    rig.mapped = mapped;
+    for (int stage = 0; stage <= 3; ++stage) {
+      rig.options.stage = static_cast<engine::Stage>(stage);
+      expect_logits(&one);
+    }
+  }
 }
 
 TEST(BitsOf, AnotherSeedDiffer) {

@@ -298,6 +298,20 @@ TEST(Disagreement, OfLayersIsRefusedAndNamed) {
   testing::expect_mentions(refusal_of(d), {"layer.2"});
 }
 
+// What rank 0 would run once, the others would run three times.
+TEST(Disagreement, OfTheRunsOfALayerIsRefusedAndNamed) {
+  Difference d = none();
+  for (nn::Model& model : d.model) {
+    model = nn::Model();
+    model.add<test::Times>("a", {});
+    model.add<test::Times>("b", {});
+  }
+  d.model[1].repeat("b", "again");
+  d.model[1].repeat("b", "and again");
+  testing::expect_mentions(refusal_of(d),
+                           {"rank 0", "unit b ", "rank 1", "unit b.w "});
+}
+
 TEST(Disagreement, OfRatesIsRefusedAndNamed) {
   Difference d = none();
   d.options[1].groups.lr = 0.5;

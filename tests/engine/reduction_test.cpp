@@ -61,34 +61,51 @@ float gradient_of(const Rig& rig, const Lanes& lanes) {
   return -train_on(rig, 1, lanes).ledger.master("times.w")[0];
 }
 
+// The same four tokens, however they fall into lanes.
+std::vector<Lanes> splits() {
+  const auto of = [](const std::vector<std::vector<float>>& cut) {
+    Lanes lanes;
+    for (const std::vector<float>& x : cut) lanes.push_back(test::tokens(x));
+    return lanes;
+  };
+  return {of({{9}, {1, 1, 1}}), of({{9, 1}, {1, 1}}), of({{1}, {1, 9}, {1}}),
+          of({{9}, {1}, {1}, {1}}), of({{9, 1, 1, 1}})};
+}
+
 TEST(Reduction, WeighsLanesByTheirTokens) {
   const OneNumber one;
-  const Lanes uneven = {test::tokens({9}), test::tokens({1, 1, 1})};
   const Lanes four = {test::tokens({2}), test::tokens({1, 2, 3}),
                       test::tokens({5, 5}), test::tokens({4, 3, 2, 1})};
   for (int stage = 0; stage <= 3; ++stage) {
     for (int ranks = 1; ranks <= 3; ++ranks) {
-      EXPECT_EQ(gradient_of(one.rig(2, ranks, stage), uneven), 3.0f);
+      for (const Lanes& split : splits()) {
+        const int lanes = static_cast<int>(split.size());
+        EXPECT_EQ(gradient_of(one.rig(lanes, ranks, stage), split), 3.0f);
+      }
       // (2 + 6 + 10 + 10) / 10
       EXPECT_EQ(gradient_of(one.rig(4, ranks, stage), four), 2.8f);
     }
   }
 }
 
-TEST(Reduction, GivesTheMeanLossOverAllTokens) {
+// Neither rank 0's 9, nor the 5 that the mean of two means would be.
+void expect_mean_of_all_tokens(const Lanes& split, int ranks) {
   const OneNumber one(1.0f);
-  const Lanes uneven = {test::tokens({9}), test::tokens({1, 1, 1})};
-  for (int ranks = 1; ranks <= 3; ++ranks) {
-    const Trained trained = train_on(one.rig(2, ranks), 1, uneven);
-    EXPECT_EQ(trained.steps[0].loss, 3.0);
-    EXPECT_EQ(trained.steps[0].weight, 4);
-    test::run(one.rig(2, ranks), [&](Hand& hand) {
-      const auto result = hand.engine.evaluate(
-          2, [&](int lane) { return uneven[static_cast<std::size_t>(lane)]; });
-      EXPECT_EQ(result.loss, 3.0);
-      EXPECT_EQ(result.weight, 4);
-    });
-  }
+  const int lanes = static_cast<int>(split.size());
+  const Trained trained = train_on(one.rig(lanes, ranks), 1, split);
+  EXPECT_EQ(trained.steps[0].loss, 3.0);
+  EXPECT_EQ(trained.steps[0].weight, 4);
+  test::run(one.rig(lanes, ranks), [&](Hand& hand) {
+    const auto result = hand.engine.evaluate(
+        lanes, [&](int lane) { return split[static_cast<std::size_t>(lane)]; });
+    EXPECT_EQ(result.loss, 3.0);
+    EXPECT_EQ(result.weight, 4);
+  });
+}
+
+TEST(Reduction, GivesTheMeanLossOverAllTokens) {
+  for (int ranks = 1; ranks <= 3; ++ranks)
+    for (const Lanes& split : splits()) expect_mean_of_all_tokens(split, ranks);
 }
 
 TEST(Reduction, TakesNothingFromALaneWithoutTokens) {
@@ -107,16 +124,65 @@ TEST(Reduction, IsTheSameWithEmptyLanesInAnyPlace) {
     EXPECT_EQ(gradient_of(one.rig(6, ranks), lanes), 5.0f);
 }
 
+// Momentum would go on moving what no token moves.
 TEST(Reduction, SkipsAStepInWhichNothingCounts) {
   const OneNumber one(2.0f);
+  const auto momentum = optim::sgd({.momentum = 0.5});
   for (int stage = 0; stage <= 3; ++stage) {
     for (int ranks = 1; ranks <= 3; ++ranks) {
-      const Trained trained =
-          train_on(one.rig(2, ranks, stage), 3, {2, test::masked(2)});
-      EXPECT_EQ(trained.steps[2].skip, Skip::kNoWeight);
-      EXPECT_EQ(trained.steps[2].loss, 0.0);
-      EXPECT_EQ(trained.ledger.master("times.w")[0], 2.0f);
+      Rig rig = one.rig(2, ranks, stage);
+      rig.optimizer = momentum.get();
+      const Trained trained = test::train(rig, 4, [](std::int64_t step, int) {
+        return step == 0 ? test::tokens({1}) : test::masked(2);
+      });
+      EXPECT_EQ(trained.steps[3].skip, Skip::kNoWeight);
+      EXPECT_EQ(trained.steps[3].loss, 0.0);
+      EXPECT_EQ(trained.ledger.master("times.w")[0], 1.0f);
+      EXPECT_EQ(trained.ledger.values("momentum_buffer", "times.w")[0], 1.0f);
     }
+  }
+}
+
+TEST(Reduction, GivesAnEvaluationInWhichNothingCountsTheLossZero) {
+  const OneNumber one(2.0f);
+  test::run(one.rig(3, 2), [](Hand& hand) {
+    const auto result =
+        hand.engine.evaluate(3, [](int) { return test::masked(2); });
+    EXPECT_EQ(result.loss, 0.0);
+    EXPECT_EQ(result.weight, 0);
+  });
+}
+
+// 5 equal micro-batches in steps of 2, twice: an epoch's last step has one.
+TEST(Reduction, GivesAHalfEmptyStepItsWholeGradientAndTheNextNoneOfIt) {
+  const OneNumber one;
+  for (int stage = 0; stage <= 3; ++stage) {
+    for (int ranks = 1; ranks <= 2; ++ranks) {
+      const Trained trained = test::train(
+          one.rig(2, ranks, stage), 6, [](std::int64_t step, int lane) {
+            return step % 3 == 2 && lane == 1 ? test::masked(1)
+                                              : test::tokens({1});
+          });
+      for (const StepResult& step : trained.steps)
+        EXPECT_EQ(step.gradient_norm, 1.0);
+      EXPECT_EQ(trained.ledger.master("times.w")[0], -6.0f);
+    }
+  }
+}
+
+// 9 lanes are 5 and 4 of them: the mean of 1 to 9 is 5.
+TEST(Reduction, TakesARankWithALaneLess) {
+  const OneNumber one(1.0f);
+  Lanes lanes;
+  for (int lane = 1; lane <= 9; ++lane)
+    lanes.push_back(test::tokens({static_cast<float>(lane)}));
+  for (int stage = 0; stage <= 3; ++stage) {
+    EXPECT_EQ(gradient_of(OneNumber().rig(9, 2, stage), lanes), 5.0f);
+    test::run(one.rig(9, 2, stage), [&](Hand& hand) {
+      const auto result = hand.engine.evaluate(
+          9, [&](int lane) { return lanes[static_cast<std::size_t>(lane)]; });
+      EXPECT_EQ(result.loss, 5.0);
+    });
   }
 }
 
@@ -322,6 +388,29 @@ TEST(Clipping, OfNoGradientAtAllDividesNothing) {
   const Trained trained = train_on(rig, 1, {test::tokens({0})});
   EXPECT_EQ(trained.steps[0].skip, Skip::kNone);
   EXPECT_EQ(trained.ledger.master("times.w")[0], 1.0f);
+}
+
+// Made before the model, and stepped after a forward has run.
+TEST(Optimizers, HoldNothingOfAnyModel) {
+  const auto adam = optim::adamw({});
+  const OneNumber one(1.0f);
+  const Lanes half(2, test::tokens({0.5f}));
+  for (int stage = 0; stage <= 3; ++stage) {
+    Rig rig = one.rig(2, 2, stage);
+    rig.optimizer = adam.get();
+    rig.options.groups = {.lr = 0.1};
+    test::Ledger ledger;
+    test::run(rig, [&](Hand& hand) {
+      const auto lane = [&](int lane) {
+        return half[static_cast<std::size_t>(lane)];
+      };
+      EXPECT_EQ(hand.engine.evaluate(2, lane).loss, 0.5);
+      test::step(hand, 0, lane);
+      EXPECT_NEAR(hand.engine.evaluate(2, lane).loss, 0.45, 1e-7);
+      ledger.add(hand, one.model);
+    });
+    EXPECT_NEAR(ledger.master("times.w")[0], 0.9f, 1e-7);
+  }
 }
 
 TEST(OneElement, IsTrainedByFourRanksOfWhichThreeOwnNothing) {

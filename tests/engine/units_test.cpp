@@ -62,9 +62,12 @@ class Adds final : public nn::Layer {
  public:
   struct Options {
     float factor;
+    float start = 0.0f;
   };
   explicit Adds(Options options)
-      : factor_(options.factor), w_(*this, "w", {.shape = {1, 1}}) {}
+      : factor_(options.factor),
+        w_(*this, "w", {.shape = {1, 1}, .init = nn::constant(options.start)}) {
+  }
   nn::Values forward(const nn::Values& in) const override {
     const nn::Var x = in["x"];
     const nn::Var y =
@@ -324,6 +327,25 @@ TEST(Frozen, ParametersAreNoPartOfTheNorm) {
   EXPECT_EQ(trained.steps[0].gradient_norm, 1.0);
 }
 
+// Both rows of 6 units: once forwards, and at most once more backwards.
+TEST(Frozen, RowsAreGatheredTwiceAStepWhateverIsRecomputed) {
+  Bench bench;
+  for (const std::string name : {"a", "b", "c", "d", "e"})
+    bench.model.add<nn::Linear>(name, {.in = 7, .out = 7});
+  bench.model.add<nn::Linear>("f", {.in = 7, .out = 1});
+  bench.model.freeze("*.weight");
+  for (const engine::Recompute recompute :
+       {engine::Recompute::kNone, engine::Recompute::kLayer}) {
+    Rig rig = bench.rig(2, 2);
+    rig.options.precision.recompute = recompute;
+    test::run(rig, [](Hand& hand) {
+      test::step(hand, 0, [](int lane) { return random_lane(0, lane); });
+      const comm::Record& record = hand.communicator.record();
+      EXPECT_LE(record.traffic(comm::Purpose::kGather).collectives, 2 * 6 * 2);
+    });
+  }
+}
+
 TEST(Frozen, FirstLayersAreRunForwardsOnly) {
   Bench bench;
   bench.model.add<nn::Linear>("a", {.in = 7, .out = 4});
@@ -390,6 +412,35 @@ TEST(Groups, TakeTheRatesOfTheirRule) {
     const Trained trained = train_on(rig, {1});
     EXPECT_EQ(trained.ledger.master("slow.w")[0], 0.75f);
     EXPECT_EQ(trained.ledger.master("fast.w")[0], 0.0f);
+  });
+}
+
+// Three tensors in two groups, loaded after the first update by other ranks.
+TEST(Groups, ShareOneCountOfUpdatesAlsoOverAResume) {
+  Bench bench;
+  for (const std::string name : {"a", "b", "c"})
+    bench.model.add<Adds>(name, {.factor = 1.0f, .start = 1.0f});
+  bench.model.add<TakesSum>("sum", {});
+  bench.optimizer = optim::adamw({});
+  for_all_shards([&](int ranks, int stage) {
+    Rig rig = bench.rig(2, 3);
+    rig.options.groups = {.lr = 0.1, .rules = {{.match = "b.*", .lr = 0.2}}};
+    const Trained first = train_on(rig, {0.5f, 0.5f});
+    for (const std::string name : {"a.w", "c.w"})
+      EXPECT_NEAR(first.ledger.master(name)[0], 0.9f, 1e-6);
+    EXPECT_NEAR(first.ledger.master("b.w")[0], 0.8f, 1e-6);
+    rig.ranks = ranks;
+    rig.options.stage = static_cast<Stage>(stage);
+    test::Ledger second;
+    test::run(rig, [&](Hand& hand) {
+      first.ledger.load(hand, bench.model);
+      hand.engine.set_updates(1);
+      test::step(hand, 1, [](int) { return test::tokens({-0.25f}); });
+      second.add(hand, bench.model);
+    });
+    for (const std::string name : {"a.w", "c.w"})
+      EXPECT_NEAR(second.master(name)[0], 0.873366f, 1e-6);
+    EXPECT_NEAR(second.master("b.w")[0], 0.8f - 2 * 0.026634f, 2e-6);
   });
 }
 

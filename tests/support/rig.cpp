@@ -6,11 +6,15 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tests/support/poisons.h"
+
 namespace quire::test {
 namespace {
 
-int run_rank(const Rig& rig, const HandMain& main,
-             comm::Communicator& communicator) {
+int run_rank(const Rig& rig, const HandMain& main, comm::Communicator& given) {
+  std::optional<PoisoningCommunicator> poisoned;
+  if (rig.poison) poisoned.emplace(given);
+  comm::Communicator& communicator = poisoned ? *poisoned : given;
   Allocator allocator({.budget_bytes = rig.budget_bytes,
                        .owner = "rank " + std::to_string(communicator.rank()),
                        .poison = rig.poison});

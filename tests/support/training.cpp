@@ -13,6 +13,7 @@
 #include "quire/optim/adam.h"
 #include "quire/optim/optimizer.h"
 #include "tests/support/delays.h"
+#include "tests/support/poisons.h"
 
 namespace quire::test {
 namespace {
@@ -57,9 +58,12 @@ std::string as_text(const RankReport& report) {
 }
 
 RankReport train_rank(const Training& t, comm::Communicator& given) {
+  std::optional<PoisoningCommunicator> poisoned;
+  if (t.poison) poisoned.emplace(given);
+  comm::Communicator& inner = poisoned ? *poisoned : given;
   std::optional<DelayingCommunicator> late;
-  if (t.delays) late.emplace(given, *t.delays);
-  comm::Communicator& communicator = late ? *late : given;
+  if (t.delays) late.emplace(inner, *t.delays);
+  comm::Communicator& communicator = late ? *late : inner;
   const nn::Model model = models::gpt2(t.model);
   const nn::CrossEntropy loss;
   const auto optimizer = optim::adamw({.beta1 = 0.9, .beta2 = 0.95});

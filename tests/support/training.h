@@ -32,7 +32,7 @@ struct Training {
   int threads = 1;
   bool processes = false;
   bool mapped = true;
-  bool poison = false;                       // freed and new memory is NaN
+  bool poison = false;  // freed, new and released memory is NaN
   std::optional<std::uint64_t> delays = {};  // seed of late collectives
   // On every rank, before the first step and after the last: load and save.
   using Hook = std::function<void(engine::Engine&, comm::Communicator&)>;
