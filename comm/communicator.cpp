@@ -51,7 +51,8 @@ Failure failure_at(const Communicator& communicator, std::string message,
   const Location place = communicator.location();
   return {.rank = communicator.rank(),
           .step = place.step,
-          .layer = std::string(place.layer.empty() ? place.phase : place.layer),
+          .phase = std::string(place.phase),
+          .layer = std::string(place.layer),
           .message = std::move(message),
           .exit_code = exit_code};
 }

@@ -44,7 +44,7 @@ struct Location {
   std::int64_t step = -1;
   // "forward", "backward", "reduce", "commit", "update", "save", "load", ...
   std::string_view phase = "";
-  std::string_view layer = "";  // may be empty
+  std::string_view layer = "";  // or the file of a save or a load; or empty
 };
 
 // What arrives at this rank in an all_to_all: `slice` holds this rank's slice

@@ -14,12 +14,17 @@ inline constexpr int kSystemExit = 3;  // any other
 
 struct Failure {
   int rank = -1;
-  std::int64_t step = -1;  // -1: outside a step
-  std::string layer{};     // or phase: "h.1", "commit", "save"; may be empty
+  std::int64_t step = -1;  // -1: outside a training
+  std::string phase{};     // "forward", "commit", "save"; may be empty
+  std::string layer{};     // "h.1", or the file of a save or a load, or empty
   std::string message{};   // what the rank threw, or how it ended
+  std::string detail{};    // lines that help to find the cause; may be empty
   int exit_code = kSystemExit;  // what the run ends with
 
-  // "rank 2: step 17: layer h.1: killed by signal 9 (SIGKILL)"
+  // "layer h.1 (forward)", "save of shard-00001-of-00003.safetensors",
+  // "commit"; empty if nothing is known.
+  std::string place() const;
+  // "rank 2: step 17: layer h.1 (forward): killed by signal 9 (SIGKILL)"
   std::string to_string() const;
 };
 

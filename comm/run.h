@@ -31,7 +31,7 @@ RunResult run_threads(int ranks, const LocalOptions& options,
 // Ranks as direct children, forked in rank order. REQUIRES: this process has
 // one thread. Children end by _exit after flushing stdio. A dead child is
 // located and reported within a second; then the others are given the
-// time-out, at most 10 s, to end by themselves, then SIGKILLed: none is left.
+// time-out, at most 4 s, to end by themselves, then SIGKILLed: none is left.
 // SIGTERM and SIGINT are passed on to the children as SIGTERM, a second one as
 // SIGKILL; a run that fails after one ends with 128 + its number. Children
 // ignore SIGINT, which a terminal sends to all. A rank dies with this
@@ -41,12 +41,14 @@ RunResult run_processes(int ranks, const LocalOptions& options,
 
 // `quire run`: forks and executes `command` once for every rank with the
 // environment of launch.h set, output lines prefixed "[rank0] " if prefix.
-// exit_code is the first failed process's (128 + signal if killed).
+// exit_code is the first failed process's (128 + signal if killed). SIGTERM and
+// SIGINT are passed on as by run_processes: the ranks may take their time, to
+// save for instance, until a second one kills them.
 struct CommandOptions {
   int ranks;
   std::vector<std::string> command;
   bool prefix = true;
-  double grace_s = 10.0;  // between SIGTERM to the survivors and SIGKILL
+  double grace_s = 4.0;  // between SIGTERM to the survivors and SIGKILL
 };
 RunResult run_command(const CommandOptions& options);
 

@@ -113,7 +113,6 @@ class CommandRun {
     const auto ended = children_.wait(kSlice, data);
     for (PrefixedOutput& output : outputs_) output.pass_on();
     for (const Children::Ended& each : ended) take(each);
-    if (children_.passed_on() != 0) begin_grace();
   }
 
   void take(const Children::Ended& ended) {

@@ -18,12 +18,15 @@ std::string json_of(const comm::Failure& failure) {
   const auto number_or_null = [](std::int64_t number) {
     return number < 0 ? Json() : Json(number);
   };
-  const Json error = {
-      {"rank", number_or_null(failure.rank)},
-      {"step", number_or_null(failure.step)},
-      {"layer", failure.layer.empty() ? Json() : Json(failure.layer)},
-      {"message", failure.message},
-      {"exit", failure.exit_code}};
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? Json() : Json(text);
+  };
+  const Json error = {{"rank", number_or_null(failure.rank)},
+                      {"step", number_or_null(failure.step)},
+                      {"phase", text_or_null(failure.phase)},
+                      {"layer", text_or_null(failure.layer)},
+                      {"message", failure.message},
+                      {"exit", failure.exit_code}};
   return Json{{"error", error}}.dump(-1, ' ', false,
                                      Json::error_handler_t::replace);
 }
@@ -37,8 +40,8 @@ std::string to_string(const comm::Failure& failure) {
   if (failure.rank < 0) return failure.message;
   std::string text = fmt::format("rank {}", failure.rank);
   if (failure.step >= 0) text += fmt::format(" in step {}", failure.step);
-  if (!failure.layer.empty())
-    text += fmt::format(" at layer {}", failure.layer);
+  if (const std::string place = failure.place(); !place.empty())
+    text += fmt::format(" at {}", place);
   return text + " - " + failure.message;
 }
 
@@ -53,6 +56,7 @@ void Output::result(const Result& result) const {
 }
 
 int Output::failure(const comm::Failure& failure) const {
+  if (!failure.detail.empty()) say(failure.detail);
   say("error: " + to_string(failure));
   if (form_ == Form::kJson) std::puts(json_of(failure).c_str());
   std::fflush(stdout);

@@ -14,7 +14,7 @@ struct Result {
   std::string text;  // for people, its last line ended
 };
 
-// "rank 1 in step 17 at layer h.1 - MESSAGE"
+// "rank 1 in step 17 at layer h.1 (forward) - MESSAGE"
 std::string to_string(const comm::Failure& failure);
 
 class Output {
@@ -24,7 +24,7 @@ class Output {
 
   // SystemError if stdout takes no more.
   void result(const Result& result) const;
-  // Returns the exit code.
+  // Returns the exit code. The error's line is the last on stderr.
   int failure(const comm::Failure& failure) const;
 
  private:

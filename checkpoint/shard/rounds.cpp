@@ -22,7 +22,7 @@ constexpr char kSystem = 's';
   const comm::Location place = communicator.location();
   throw comm::PeerError({.rank = rank,
                          .step = place.step,
-                         .layer = std::string(place.phase),
+                         .phase = std::string(place.phase),
                          .message = message,
                          .exit_code = 3});
 }

@@ -31,7 +31,7 @@ std::string newest_of(const Record& record, int rank) {
   std::string text = record.dump(16);
   if (text.empty()) return text;
   text.pop_back();
-  return fmt::format("; the newest collectives of rank {}:\n{}", rank, text);
+  return fmt::format("the newest collectives of rank {}:\n{}", rank, text);
 }
 
 }  // namespace
@@ -214,10 +214,11 @@ void Channel::stall() const {
   }
   const std::string message = fmt::format(
       "did not arrive within {}: rank {} waited in {} on channel {} for {}; "
-      "raise the time-out if this is no hang{}",
+      "raise the time-out if this is no hang",
       seconds(timeout_), rank(), describe(offer_of(rank()).signature), name(),
-      missing, newest_of(*options_.record, rank()));
-  const Failure failure = failure_of(control_, first, message);
+      missing);
+  Failure failure = failure_of(control_, first, message);
+  failure.detail = newest_of(*options_.record, rank());
   publish(control_, failure, rank(), Witness::kOfTheLiving);
   throw PeerError(first_failure(control_).value_or(failure));
 }

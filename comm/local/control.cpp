@@ -6,7 +6,7 @@ namespace quire::comm::local {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6c726f7765726975;
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::int64_t kPage = 4096;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

@@ -25,8 +25,10 @@ namespace quire::comm::local {
 
 inline constexpr int kMaxRanks = 256;
 inline constexpr int kMaxChannels = 16;
+inline constexpr std::size_t kPhaseBytes = 32;
 inline constexpr std::size_t kLayerBytes = 96;
 inline constexpr std::size_t kMessageBytes = 8192;
+inline constexpr std::size_t kDetailBytes = 4096;
 
 // Text that one thread writes and others read at any time: no torn word, and
 // the version around it tells a torn text.
@@ -70,7 +72,7 @@ class SharedLocation {
  private:
   std::atomic<std::uint32_t> version_;  // odd: being written
   std::atomic<std::int64_t> step_plus_one_;
-  SharedText<32> phase_;
+  SharedText<kPhaseBytes> phase_;
   SharedText<kLayerBytes> layer_;
 };
 
@@ -89,8 +91,10 @@ struct alignas(64) FailureBlock {
   std::atomic<std::uint32_t> state;  // kClaimed + claimer
   std::int32_t rank, exit_code;
   std::int64_t step;
+  char phase[kPhaseBytes];
   char layer[kLayerBytes];
   char message[kMessageBytes];
+  char detail[kDetailBytes];
 };
 
 // What a rank does in a phase: equal on all ranks, or the call is refused.

@@ -38,8 +38,10 @@ std::optional<Failure> first_failure(const Control& control) {
   return Failure{
       .rank = block.rank,
       .step = block.step,
+      .phase = {block.phase, strnlen(block.phase, kPhaseBytes)},
       .layer = {block.layer, strnlen(block.layer, kLayerBytes)},
       .message = {block.message, strnlen(block.message, kMessageBytes)},
+      .detail = {block.detail, strnlen(block.detail, kDetailBytes)},
       .exit_code = block.exit_code};
 }
 
@@ -50,8 +52,10 @@ void publish(const Control& control, const Failure& failure, int claimer,
     block.rank = failure.rank;
     block.step = failure.step;
     block.exit_code = failure.exit_code;
+    store(block.phase, failure.phase);
     store(block.layer, failure.layer);
     store(block.message, failure.message);
+    store(block.detail, failure.detail);
     block.state.store(FailureBlock::kPublished, std::memory_order_release);
   }
   if (block.state.load(std::memory_order_acquire) == FailureBlock::kPublished) {
@@ -74,7 +78,8 @@ Failure failure_of(const Control& control, int rank, std::string message) {
   if (rank < 0 || rank >= control.size()) return failure;
   const LocationCopy place = control.rank(rank).location.load();
   failure.step = place.step;
-  failure.layer = place.layer.empty() ? place.phase : place.layer;
+  failure.phase = place.phase;
+  failure.layer = place.layer;
   return failure;
 }
 

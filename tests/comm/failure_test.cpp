@@ -43,6 +43,7 @@ void expect_failure(const RunResult& result, int rank, std::string message) {
 void expect_place(const RunResult& result) {
   ASSERT_TRUE(result.failure.has_value());
   EXPECT_EQ(result.failure->step, 17);
+  EXPECT_EQ(result.failure->phase, "forward");
   EXPECT_EQ(result.failure->layer, "h.1");
 }
 
@@ -93,7 +94,8 @@ TEST_P(Failures, AnExceptionIsNamedWithItsPlace) {
   const auto result = GetParam().run(
       harmed(1, [](Communicator&) { throw SystemError("the disk is full"); }));
   EXPECT_EQ(result.exit_code, 3);
-  expect_failure(result, 1, "rank 1: step 17: layer h.1: the disk is full");
+  expect_failure(result, 1,
+                 "rank 1: step 17: layer h.1 (forward): the disk is full");
 }
 
 TEST_P(Failures, AUsageErrorEndsWithExitCodeTwo) {
@@ -126,9 +128,11 @@ TEST_P(Failures, AStallEndsAfterTheTimeOutAndShowsTheRecord) {
   EXPECT_EQ(result.exit_code, 3);
   expect_failure(result, 1, "did not arrive within 0.4 s");
   expect_place(result);
-  expect_mentions(result.failure->message,
-                  {"rank 1 (step 17, phase forward, layer h.1)",
-                   "control h.1 on main", "barrier of h.1"});
+  expect_mentions(
+      result.failure->message,
+      {"rank 1 (step 17, phase forward, layer h.1)", "barrier of h.1"});
+  expect_mentions(result.failure->detail,
+                  {"the newest collectives of rank", "control h.1 on main"});
   while (!world.processes && mappings() != 0) std::this_thread::yield();
 }
 
@@ -178,7 +182,7 @@ TEST_P(Failures, AnAbortReachesEveryChannelAndEveryLaterCall) {
     Streams streams;
     const auto other = comm.split("other");
     if (comm.rank() == 1) {
-      comm.abort({.rank = 1, .step = 3, .layer = "save", .message = "stop"});
+      comm.abort({.rank = 1, .step = 3, .phase = "save", .message = "stop"});
     }
     for (Communicator* each : {other.get(), &comm}) {
       try {
@@ -191,7 +195,7 @@ TEST_P(Failures, AnAbortReachesEveryChannelAndEveryLaterCall) {
     return 0;
   });
   EXPECT_EQ(result.exit_code, 3);
-  expect_failure(result, 1, "rank 1: step 3: layer save: stop");
+  expect_failure(result, 1, "rank 1: step 3: save: stop");
 }
 
 TEST_P(Failures, TheFirstResultThatIsNotZeroIsTheExitCode) {
@@ -206,8 +210,9 @@ TEST_P(ProcessFailures, AKilledRankIsLocated) {
   const auto result =
       GetParam().run(harmed(1, [](Communicator&) { raise(SIGKILL); }));
   EXPECT_EQ(result.exit_code, 3);
-  expect_failure(result, 1,
-                 "rank 1: step 17: layer h.1: killed by signal 9 (SIGKILL)");
+  expect_failure(
+      result, 1,
+      "rank 1: step 17: layer h.1 (forward): killed by signal 9 (SIGKILL)");
 }
 
 TEST_P(ProcessFailures, ARankThatExitsEarlyIsLocated) {
@@ -253,7 +258,7 @@ TEST_P(ProcessFailures, ADeathIsSeenWithoutALauncher) {
   ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->rank, 1);
   EXPECT_EQ(failure->step, 5);
-  EXPECT_EQ(failure->layer, "load");
+  EXPECT_EQ(failure->phase, "load");
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
@@ -312,8 +317,18 @@ TEST(RunProcesses, WaitsForAThreadThatIsEnding) {
 TEST(Failure, SaysRankStepAndLayer) {
   Failure failure{.rank = 2, .step = 17, .layer = "h.1", .message = "gone"};
   EXPECT_EQ(failure.to_string(), "rank 2: step 17: layer h.1: gone");
+  failure.phase = "forward";
+  EXPECT_EQ(failure.to_string(), "rank 2: step 17: layer h.1 (forward): gone");
   failure = {.rank = 0, .step = -1, .message = "gone"};
   EXPECT_EQ(failure.to_string(), "rank 0: gone");
+}
+
+TEST(Failure, SaysWhichFileWasSavedOrLoaded) {
+  Failure failure{.rank = 1, .step = 4, .phase = "save", .message = "gone"};
+  EXPECT_EQ(failure.to_string(), "rank 1: step 4: save: gone");
+  failure.layer = "shard-00001-of-00003.safetensors";
+  EXPECT_EQ(failure.to_string(),
+            "rank 1: step 4: save of shard-00001-of-00003.safetensors: gone");
 }
 
 TEST(LocalWorld, RefusesSizesAndRanksThatDoNotExist) {

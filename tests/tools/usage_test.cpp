@@ -51,7 +51,7 @@ TEST(Usage, ErrorsAreObjectsToo) {
   const auto error = ended.json().at("error");
   EXPECT_EQ(error.at("exit"), 2);
   EXPECT_EQ(error.at("message"), "absent does not exist");
-  for (const char* key : {"rank", "step", "layer"})
+  for (const char* key : {"rank", "step", "phase", "layer"})
     EXPECT_TRUE(error.at(key).is_null());
 }
 
