@@ -13,7 +13,7 @@ void TaskQueue::submit(Task task) {
     if (failure_ != nullptr) return;
     tasks_.push_back(std::move(task));
   }
-  changed_.notify_all();
+  offered_.notify_one();
 }
 
 std::uint64_t TaskQueue::position() const {
@@ -32,16 +32,20 @@ void TaskQueue::wait(std::uint64_t position) {
     if (can_take()) {
       run_front(lock);
     } else {
-      changed_.wait(lock);
+      finished_one_.wait(lock);
     }
   }
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  const std::exception_ptr failure = failure_;
+  const bool leaves_work = can_take() || closed_;
+  lock.unlock();
+  if (leaves_work) offered_.notify_one();
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 void TaskQueue::run() {
   Lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] {
+    offered_.wait(lock, [this] {
       return can_take() || (closed_ && !busy_ && tasks_.empty());
     });
     if (!can_take()) return;
@@ -54,7 +58,7 @@ void TaskQueue::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
   }
-  changed_.notify_all();
+  offered_.notify_one();
 }
 
 void TaskQueue::run_front(Lock& lock) {
@@ -77,7 +81,9 @@ void TaskQueue::run_front(Lock& lock) {
   } else {
     fail(std::move(failure), lock);
   }
-  changed_.notify_all();
+  lock.unlock();  // who is woken finds it free
+  finished_one_.notify_all();
+  lock.lock();
 }
 
 void TaskQueue::fail(std::exception_ptr failure, Lock& lock) {

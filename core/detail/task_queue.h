@@ -39,7 +39,9 @@ class TaskQueue {
   void fail(std::exception_ptr failure, Lock& lock);
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  // To the worker: there may be a task to take, or an end. To threads in
+  // wait(): another task has run.
+  std::condition_variable offered_, finished_one_;
   std::deque<Task> tasks_;
   bool busy_ = false;    // a thread is running a task
   bool closed_ = false;  // nothing more will be submitted
