@@ -9,15 +9,19 @@ namespace {
 struct Options {
   train::EvaluateOptions evaluate;
   RankFlags ranks;
+  double timeout_s = 60.0;
 };
 
 int run(const Options& options, const Output& output) {
   const auto work = [&](comm::Communicator& communicator, int) {
     const train::EvaluateResult result =
         train::evaluate(options.evaluate, communicator);
+    warn_of(result.warnings, communicator);
     return RankReport{{.json = to_json(result), .text = to_text(result)}};
   };
-  return run_ranks({.flags = options.ranks, .work = work}, output);
+  return run_ranks(
+      {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},
+      output);
 }
 
 }  // namespace
@@ -34,6 +38,7 @@ Command evaluate_command(CLI::App& root) {
                   "with")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
   add_rank_flags(*app, options->ranks);
+  add_timeout_option(*app, options->timeout_s);
   add_json_flag(*app);
   return {app,
           [options](const Output& output) { return run(*options, output); }};

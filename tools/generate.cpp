@@ -15,16 +15,20 @@ namespace {
 struct Options {
   train::GenerateOptions generate;
   RankFlags ranks;
+  double timeout_s = 60.0;
 };
 
 int run(const Options& options, const Output& output) {
   const auto work = [&](comm::Communicator& communicator, int) {
     const train::GenerateResult result =
         train::generate(options.generate, communicator);
+    warn_of(result.warnings, communicator);
     return RankReport{{.json = to_json(result),
                        .text = options.generate.prompt + result.text + "\n"}};
   };
-  return run_ranks({.flags = options.ranks, .work = work}, output);
+  return run_ranks(
+      {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},
+      output);
 }
 
 // CLI11 reads -1 as 2^64 - 1, and what does not fit as the largest that does.
@@ -60,6 +64,7 @@ Command generate_command(CLI::App& root) {
       ->required();
   add_sampling_options(*app, options->generate);
   add_rank_flags(*app, options->ranks);
+  add_timeout_option(*app, options->timeout_s);
   add_json_flag(*app);
   return {app,
           [options](const Output& output) { return run(*options, output); }};

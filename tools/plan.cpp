@@ -1,5 +1,9 @@
 #include "quire/train/plan.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+
 #include "tools/command.h"
 
 namespace quire::tools {
@@ -13,6 +17,26 @@ struct Options {
 };
 
 constexpr int kNothingFits = 1;
+constexpr int kMostRanks = 1024;
+
+// "1,2,4". CLI11 would take an empty place for none.
+std::vector<int> counts_of(const std::string& text) {
+  std::vector<int> counts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto comma = std::min(text.find(',', begin), text.size());
+    int count = 0;
+    const char* end = text.data() + comma;
+    const auto [stop, error] = std::from_chars(text.data() + begin, end, count);
+    if (error != std::errc() || stop != end || count < 1 || count > kMostRanks)
+      throw CLI::ValidationError(
+          "-n", fmt::format("{} is no list of numbers from 1 to {}; expected "
+                            "one such as 1,2,4",
+                            text.empty() ? "\"\"" : text, kMostRanks));
+    counts.push_back(count);
+    begin = comma + 1;
+  }
+  return counts;
+}
 
 int run(const Options& options, const Output& output) {
   std::vector<std::string> overrides = options.overrides;
@@ -35,10 +59,13 @@ Command plan_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   app->add_option("config", options->config, "the run's configuration, JSON")
       ->required();
-  app->add_option("-n", options->plan.ranks, "numbers of ranks: 1,2,4,8")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(1, 1024));
+  app->add_option_function<std::string>(
+         "-n",
+         [options](const std::string& text) {
+           options->plan.ranks = counts_of(text);
+         },
+         "numbers of ranks: 1,2,4,8")
+      ->type_name("INT,...");
   app->add_option("--budget", options->budget,
                   "memory of a rank, in place of the configuration's: 24MiB; "
                   "exit code 1 if no plan fits");

@@ -13,6 +13,21 @@
 namespace quire::tools {
 namespace {
 
+// What all ranks take for the cause: of several that fail, the first.
+comm::Failure first_failure(comm::Communicator& communicator,
+                            const comm::Failure& mine) {
+  communicator.abort(mine);
+  ThreadPool pool(1);
+  Allocator scratch({});
+  Stream stream(Stream::Kind::kInline, "failure", pool, scratch);
+  try {
+    communicator.barrier({.stream = &stream});
+  } catch (const comm::PeerError& error) {
+    return error.failure();
+  }
+  return mine;
+}
+
 // A diverged run ends by an exit code that run_threads and run_processes do not
 // know.
 RankReport work_of(const RankJob& job, comm::Communicator& communicator,
@@ -22,8 +37,7 @@ RankReport work_of(const RankJob& job, comm::Communicator& communicator,
   } catch (const train::Diverged& error) {
     const comm::Failure failure =
         failure_at(communicator, error.what(), train::kDivergedExit);
-    communicator.abort(failure);
-    throw comm::PeerError(failure);
+    throw comm::PeerError(first_failure(communicator, failure));
   }
 }
 
@@ -66,16 +80,19 @@ int run_as_threads(int ranks, const RankJob& job, const Output& output) {
   std::_Exit(exit_code);
 }
 
-// The first failure is printed once: by the rank that failed, or by another if
-// it cannot any more.
+// The first failure is printed by the rank that failed, and by another if it
+// may be dead: not of what was wrong in what it was given, or in the run.
 bool is_ours_to_print(const comm::Failure& failure, int rank) {
-  return rank == failure.rank || rank == (failure.rank == 0 ? 1 : 0);
+  if (rank == failure.rank) return true;
+  return failure.exit_code == comm::kSystemExit &&
+         rank == (failure.rank == 0 ? 1 : 0);
 }
 
-int fail_in_world(comm::Communicator& communicator,
-                  const comm::Failure& failure, const Output& output) {
-  communicator.abort(failure);
-  return output.failure(failure);
+int fail_in_world(comm::Communicator& communicator, const comm::Failure& mine,
+                  const Output& output) {
+  const comm::Failure first = first_failure(communicator, mine);
+  return is_ours_to_print(first, communicator.rank()) ? output.failure(first)
+                                                      : first.exit_code;
 }
 
 // This process is one rank.
@@ -132,6 +149,18 @@ void add_rank_flags(CLI::App& app, RankFlags& flags) {
   app.add_option("--run-id", flags.launch.run_id,
                  "a name that the ranks of this start share")
       ->group(group);
+}
+
+void add_timeout_option(CLI::App& app, double& timeout_s) {
+  app.add_option("--timeout-s", timeout_s,
+                 "seconds that a rank waits for its peers; 60 by default")
+      ->check(CLI::Range(1e-3, 1e6));
+}
+
+void warn_of(const std::vector<std::string>& warnings,
+             const comm::Communicator& communicator) {
+  if (communicator.rank() != 0) return;
+  for (const std::string& line : warnings) warn(line);
 }
 
 int run_ranks(const RankJob& job, const Output& output) {

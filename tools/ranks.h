@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "quire/comm/communicator.h"
 #include "quire/comm/launch.h"
@@ -22,6 +23,8 @@ struct RankFlags {
 };
 // -n, --ranks, and a launcher's --rank, --world-size and --run-id.
 void add_rank_flags(CLI::App& app, RankFlags& flags);
+// --timeout-s, where no configuration says comm.timeout_s.
+void add_timeout_option(CLI::App& app, double& timeout_s);
 
 struct RankReport {
   Result result;
@@ -37,6 +40,10 @@ struct RankJob {
   double timeout_s = 60.0;  // of one wait for peers
   RankWork work;
 };
+
+// Rank 0 tells of each on stderr.
+void warn_of(const std::vector<std::string>& warnings,
+             const comm::Communicator& communicator);
 
 // Runs the job on all ranks, prints rank 0's result or the first failure, and
 // returns the exit code. REQUIRES: one thread, since ranks are forked.

@@ -30,11 +30,13 @@ EvaluateResult evaluate(const EvaluateOptions& options,
   const TokenSource source =
       open_tokens(options.data, facts.vocab, saved.together());
   communicator.locate({.step = -1, .phase = "evaluate"});
-  return evaluate_over(
+  EvaluateResult result = evaluate_over(
       saved.engine(),
       data::EvaluationWindows({.tokens = source.tokens,
                                .sequence = sequence_of(options, facts),
                                .lane_samples = facts.lane_samples}));
+  result.warnings = saved.warnings();
+  return result;
 }
 
 }  // namespace quire::train

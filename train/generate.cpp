@@ -98,9 +98,11 @@ GenerateResult generate(const GenerateOptions& options,
   for (std::int64_t i = 0; i < options.tokens; ++i) {
     const auto logits = engine.logits(last_of(ids, saved.facts().context));
     ids.push_back(sample_token(logits, how, i));
+    saved.together().barrier();  // where a rank that is gone is missed
   }
   return {.text = tokenizer->decode(std::span(ids).subspan(prompt)),
-          .tokens = options.tokens};
+          .tokens = options.tokens,
+          .warnings = saved.warnings()};
 }
 
 }  // namespace quire::train

@@ -13,7 +13,9 @@
 namespace quire::train {
 
 struct TrainResult {
-  double loss = 0.0;  // the last step's: the mean over the targets of all lanes
+  // The mean over the targets of all lanes, of the last step that was not
+  // skipped; NaN if there was none.
+  double loss = 0.0;
   std::int64_t steps = 0;    // finished, those before a resume among them
   std::int64_t skipped = 0;  // of this start's steps
   std::optional<std::int64_t> resumed_from;  // the step of the checkpoint
@@ -40,11 +42,13 @@ struct TrainResult {
 struct EvaluateResult {
   double loss = 0.0;  // mean over the targets
   std::int64_t targets = 0;
+  std::vector<std::string> warnings = {};  // about the model; rank 0's
 };
 
 struct GenerateResult {
-  std::string text;         // what follows the prompt
-  std::int64_t tokens = 0;  // of it
+  std::string text;                        // what follows the prompt
+  std::int64_t tokens = 0;                 // of it
+  std::vector<std::string> warnings = {};  // about the model; rank 0's
 };
 
 struct PlanReport {

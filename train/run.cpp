@@ -190,7 +190,7 @@ void Run::step() {
   const engine::StepResult result = timed_step();
   const double seconds = watch.seconds();
   speed_.add(seconds);
-  loss_ = result.loss;
+  if (result.skip == engine::StepResult::Skip::kNone) loss_ = result.loss;
   report(result, seconds);
   count_skip(reason_of(result.skip));
   stopped_ = together_.any(stop_.seen()) && !is_last();
@@ -225,17 +225,17 @@ void Run::count_skip(const std::string& reason) {
     return;
   }
   ++skipped_;
-  if (++skips_in_a_row_ == kMostSkips) diverge(reason);
+  const bool all = is_last() && skipped_ == step_ - first_step_;
+  if (++skips_in_a_row_ == kMostSkips || all) diverge(reason);
 }
 
 void Run::diverge(const std::string& reason) {
   const std::string message = fmt::format(
       "the run has diverged: steps {} to {} were skipped, the last because {}; "
       "resume from an earlier checkpoint with a lower optimizer.lr",
-      step_ - kMostSkips + 1, step_, reason);
+      step_ - skips_in_a_row_ + 1, step_, reason);
   communicator_.abort({.rank = communicator_.rank(),
                        .step = step_,
-                       .layer = "",
                        .message = message,
                        .exit_code = kDivergedExit});
   throw Diverged(message);
@@ -342,6 +342,7 @@ void Run::require_as_predicted(const std::vector<RankFigures>& figures,
 
 TrainResult train(const RunConfig& config, const TrainOptions& options,
                   comm::Communicator& communicator, Sink& sink) {
+  communicator.locate({.step = 0, .phase = "start"});
   Run run(config, options, communicator, sink);
   while (!run.finished()) run.step();
   return run.result();

@@ -23,7 +23,8 @@ struct TrainOptions {
   int local_ranks = 0;  // that share this host's cores; 0: all of the world
 };
 
-// Ten steps in a row were skipped. Every rank throws it after the same step.
+// Ten steps in a row were skipped, or all of this start. Every rank throws it
+// after the same step.
 // The exit code of the run is kDivergedExit.
 class Diverged : public std::runtime_error {
  public:
@@ -35,8 +36,9 @@ inline constexpr int kStoppedExit = 75;  // for a result with `stopped`
 // Collective. The result is the same on every rank. `sink` is written to by
 // rank 0 alone.
 //
-// SIGTERM, to any rank, ends the run after the step in progress: the state is
-// saved and the result says `stopped`. A second one ends the process at once.
+// SIGTERM or SIGINT, to any rank, ends the run after the step in progress: the
+// state is saved and the result says `stopped`. A second one ends the process
+// at once.
 //
 // Throws UsageError for what a configuration or a file got wrong, for a folder
 // that is not empty, and before the first step if the plan exceeds

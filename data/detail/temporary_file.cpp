@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <stdio.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -21,6 +23,19 @@ constexpr int kAttempts = 1000;
 [[noreturn]] void refuse_existing(const std::string& path) {
   throw UsageError(fmt::format(
       "{} exists and is not overwritten; remove it or name another", path));
+}
+
+// A disk or a table of the system that is full may have room again; a place
+// where nobody may write stays one.
+[[noreturn]] void fail_to_create(const std::string& path, int error) {
+  constexpr std::array kOfSystem = {ENOSPC, EDQUOT, EMFILE,
+                                    ENFILE, ENOMEM, EIO};
+  if (std::ranges::find(kOfSystem, error) != kOfSystem.end())
+    throw_system_error(path, "written", error);
+  throw UsageError(
+      fmt::format("{} cannot be written: {}; give a folder in which you may "
+                  "make files",
+                  path, reason_of(error)));
 }
 
 std::string temporary_name(const fs::path& path, int attempt) {
@@ -54,7 +69,7 @@ TemporaryFile::TemporaryFile(std::string path) : path_(std::move(path)) {
     if (file_.is_open()) return;
     if (errno != EEXIST) break;
   }
-  throw_system_error(path_, "written", errno);
+  fail_to_create(path_, errno);
 }
 
 TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept

@@ -52,6 +52,18 @@ TEST(Run, NeedsWhatWasPredictedOnAnyNumberOfRanks) {
   }
 }
 
+// Ranks with as many lanes keep more or fewer rows of gradients.
+TEST(Run, NeedsWhatWasPredictedWhereverItsLanesLieInTheTree) {
+  const TinyRuns tiny;
+  for (const int ranks : {2, 3, 4}) {
+    const std::string name = "r" + std::to_string(ranks);
+    const auto config =
+        tiny.config({"output=" + tiny.path(name), "batch.lanes=10",
+                     "zero.stage=" + std::to_string(ranks - 1)});
+    expect_as_predicted(*run(config, {.ranks = ranks}).result);
+  }
+}
+
 TEST(Run, NeedsWhatWasPredictedWhenItEvaluates) {
   TinyRuns tiny;
   tiny.write_tokens("validation.bin", text_of(45, 16));
@@ -336,12 +348,23 @@ TEST(Diverging, EndsAfterTenVisibleSkipsInARow) {
   }
 }
 
+TEST(Diverging, EndsARunOfWhichNoStepIsLeft) {
+  const TinyRuns tiny;
+  run(tiny.config({"steps=4", "optimizer.lr=1e30", "checkpoint.every=1"}));
+  const RunOutcome outcome = attempt(
+      tiny.config({"steps=4", "optimizer.lr=1e30", "output=" + tiny.path("b")}),
+      {.ranks = 2, .resume = tiny.path("run") + "/step-00000001"});
+  EXPECT_EQ(outcome.world.exit_code, kDivergedExit);
+  expect_text(outcome.message(), {"steps 2 to 4 were skipped"});
+}
+
 // What a skipped step left: 1 update after 1 good and 9 skipped steps.
 TEST(Diverging, SkippedStepsAdvanceTheStepAndNotTheSchedule) {
   const TinyRuns tiny;
   const RunOutcome outcome = run(
       tiny.config({"steps=10", "optimizer.lr=1e30", "schedule.type=linear"}));
   EXPECT_EQ(outcome.result->skipped, 9);
+  EXPECT_EQ(outcome.result->loss, outcome.of<StepEvent>().front().loss);
   const auto progress =
       checkpoint::read_manifest(tiny.path("run") + "/step-00000010").progress;
   EXPECT_EQ(progress.step, 10);

@@ -22,6 +22,7 @@ void read_values(const convert::HuggingFaceModel& source,
 
 void SavedModel::load_hugging_face(const std::string& path, int threads) {
   const convert::HuggingFaceModel source(path);
+  warnings_ = source.warnings();
   const models::Gpt2Options& options = source.options();
   facts_ = {.vocab = options.vocab,
             .context = options.context,

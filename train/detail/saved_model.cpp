@@ -41,7 +41,7 @@ SavedModel::SavedModel(const std::string& path, int threads,
                        comm::Communicator& communicator)
     : together_(communicator),
       allocator_({.owner = fmt::format("rank {}", communicator.rank())}) {
-  communicator.locate({.step = -1, .phase = "load"});
+  communicator.locate({.step = -1, .phase = "load", .layer = path});
   if (is_hugging_face(path))
     load_hugging_face(path, threads);
   else
@@ -50,8 +50,11 @@ SavedModel::SavedModel(const std::string& path, int threads,
 
 // Rank 0 says which step: a run that goes on may save another meanwhile.
 void SavedModel::load_checkpoint(const std::string& path, int threads) {
-  const std::string folder = together_.from_root(
-      [&] { return checkpoint::Checkpoint::open(path).folder(); });
+  const std::string folder = together_.from_root([&] {
+    const auto saved = checkpoint::Checkpoint::open(path);
+    warnings_ = saved.skipped();
+    return saved.folder();
+  });
   const auto manifest = checkpoint::read_manifest(folder);
   require_config(manifest, folder);
   const RunConfig config =

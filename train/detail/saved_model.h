@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "quire/core/allocator.h"
 #include "quire/core/thread_pool.h"
@@ -32,6 +33,8 @@ class SavedModel {
              comm::Communicator& communicator);
 
   const SavedFacts& facts() const { return facts_; }
+  // What is odd about the files, one line each, on rank 0 at least.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   engine::Engine& engine() { return *engine_; }
   Together& together() { return together_; }
 
@@ -42,6 +45,7 @@ class SavedModel {
 
   Together together_;
   SavedFacts facts_{};
+  std::vector<std::string> warnings_;
   nn::Model model_;
   nn::CrossEntropy loss_;
   std::unique_ptr<optim::Optimizer> optimizer_ = optim::sgd({});  // no states
