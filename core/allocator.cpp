@@ -10,6 +10,7 @@
 
 #include "quire/core/detail/block_cache.h"
 #include "quire/core/detail/memory_account.h"
+#include "quire/core/divide.h"
 
 namespace quire {
 namespace {
@@ -25,7 +26,7 @@ std::int64_t accounted(std::int64_t bytes) {
     throw UsageError(fmt::format(
         "{} bytes cannot be accounted; expected 0 to 2^63 - 65", bytes));
   }
-  return (bytes + kGrain - 1) / kGrain * kGrain;
+  return round_up(bytes, kGrain);
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 
+#include "quire/core/divide.h"
+
 namespace quire {
 
 inline constexpr std::int64_t kTile = 256;  // elements
 
 constexpr std::int64_t tiles_of(std::int64_t numel) {
-  return (numel + kTile - 1) / kTile;
+  return divide_up(numel, kTile);
 }
 
 }  // namespace quire

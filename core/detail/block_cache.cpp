@@ -6,15 +6,13 @@
 #include <limits>
 #include <new>
 
+#include "quire/core/divide.h"
+
 namespace quire {
 namespace {
 
 constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t kAlignment = 64;
-
-std::int64_t round_up(std::int64_t bytes, std::int64_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
 
 // A mapping that starts on a huge page: one huge page too many is mapped, and
 // what lies outside goes back.

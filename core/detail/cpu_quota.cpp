@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "quire/core/divide.h"
+
 namespace quire {
 namespace {
 
@@ -14,9 +16,8 @@ using std::filesystem::path;
 
 std::optional<int> cores(std::int64_t quota, std::int64_t period) {
   if (quota <= 0 || period <= 0) return std::nullopt;
-  const std::int64_t whole = quota / period + (quota % period != 0 ? 1 : 0);
-  return static_cast<int>(
-      std::min<std::int64_t>(whole, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::min<std::int64_t>(
+      divide_up(quota, period), std::numeric_limits<int>::max()));
 }
 
 std::int64_t read_number(const path& file) {

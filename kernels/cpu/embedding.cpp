@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "quire/core/divide.h"
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/detail/element_types.h"
 
@@ -50,7 +51,7 @@ template <class T>
 void add_rows(const EmbeddingBackward& args, ThreadPool& pool) {
   const std::int64_t count = args.dtable.dim(0);
   const std::int64_t rows =
-      std::max<std::int64_t>(1, (count + kMostPanels - 1) / kMostPanels);
+      std::max<std::int64_t>(1, divide_up(count, kMostPanels));
   for_ranges(pool, count, rows, [&](std::int64_t begin, std::int64_t end) {
     add_to_rows<T>(args, begin, end);
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "quire/core/divide.h"
 #include "quire/kernels/cpu/ranges.h"
 
 namespace quire::kernels {
@@ -42,7 +43,7 @@ ExactSum sum_range(const float* x, std::int64_t n) {
 
 void sum_of_squares(const SumOfSquares& args, Stream& stream) {
   check(args);
-  const std::int64_t panels = (args.x.numel() + kPanel - 1) / kPanel;
+  const std::int64_t panels = divide_up(args.x.numel(), kPanel);
   const Tensor scratch = stream.scratch().allocate(
       DType::kU8, {panels * static_cast<std::int64_t>(sizeof(ExactSum))},
       Category::kWorkspace);

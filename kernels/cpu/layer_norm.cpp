@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quire/core/divide.h"
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/cpu/reduce.h"
 #include "quire/kernels/cpu/vector_exp.h"
@@ -20,8 +21,8 @@ constexpr std::int64_t kColumns = 256;
 // writing the sums costs little, and at most 64 blocks.
 struct Blocks {
   explicit Blocks(std::int64_t rows)
-      : rows_each(std::max<std::int64_t>(32, (rows + 63) / 64)),
-        count((rows + rows_each - 1) / rows_each) {}
+      : rows_each(std::max<std::int64_t>(32, divide_up(rows, 64))),
+        count(divide_up(rows, rows_each)) {}
   std::int64_t rows_each;
   std::int64_t count;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "quire/core/divide.h"
+
 namespace quire::kernels {
 namespace {
 
@@ -15,14 +17,10 @@ constexpr std::int64_t kMostColumns = 384, kColumnGrain = 48;
 constexpr std::int64_t kFewestPanels = 4;
 constexpr std::int64_t kLeastRows = 64, kLeastColumns = 192;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // The extent of each of the equal parts, at most `most`, that n is cut into.
 std::int64_t part(std::int64_t n, std::int64_t most, std::int64_t grain) {
   const std::int64_t parts = divide_up(n, most);
-  return divide_up(divide_up(n, parts), grain) * grain;
+  return round_up(divide_up(n, parts), grain);
 }
 
 }  // namespace

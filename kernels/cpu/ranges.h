@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "quire/core/divide.h"
 #include "quire/core/thread_pool.h"
 
 namespace quire::kernels {
@@ -13,7 +14,7 @@ inline constexpr std::int64_t kPanelElements = std::int64_t{1} << 14;
 // fn(begin, end) for every panel of [0, n), each on one thread.
 template <class Fn>
 void for_ranges(ThreadPool& pool, std::int64_t n, std::int64_t panel, Fn fn) {
-  pool.parallel_for((n + panel - 1) / panel, [&](std::int64_t index, int) {
+  pool.parallel_for(divide_up(n, panel), [&](std::int64_t index, int) {
     fn(index * panel, std::min(n, (index + 1) * panel));
   });
 }
