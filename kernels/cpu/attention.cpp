@@ -5,186 +5,16 @@
 #include <cmath>
 #include <limits>
 
-#include "quire/kernels/cpu/gemm.h"
+#include "quire/core/divide.h"
+#include "quire/kernels/cpu/attention_block.h"
 #include "quire/kernels/cpu/philox_blocks.h"
 #include "quire/kernels/cpu/reduce.h"
-#include "quire/kernels/cpu/rows.h"
-#include "quire/kernels/cpu/transpose.h"
 #include "quire/kernels/cpu/vector_exp.h"
-#include "quire/kernels/detail/element_types.h"
 
 namespace quire::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 64;  // query rows whose scores are held at once
-
-std::int64_t padded(std::int64_t n) {
-  return (n + kLanes - 1) / kLanes * kLanes;
-}
-
-// Between rows of scores: an odd number of cache lines, so that rows do not
-// fall on one another in a cache.
-std::int64_t scores_stride(const AttentionShape& shape) {
-  return (padded(shape.sequence) / kLanes | 1) * kLanes;
-}
-
-// A matrix of fp32 with a stride between its rows.
-struct View {
-  float* data;
-  std::int64_t stride;
-};
-
-// Hands out one worker's scratch in pieces that start on 64 bytes.
-class Arena {
- public:
-  explicit Arena(float* begin) : next_(begin) {}
-  float* take(std::int64_t floats) {
-    float* piece = next_;
-    next_ += padded(floats);
-    return piece;
-  }
-
- private:
-  float* next_;
-};
-
-// The rows [row, row + rows) of one head of one sample.
-struct HeadRows {
-  const Heads& heads;
-  std::int64_t head;
-  std::int64_t row;  // b*T + t
-  std::int64_t rows;
-  std::int64_t width;
-
-  template <class T>
-  T* data() const {
-    return heads.data.data<T>() + row * heads.stride + heads.offset +
-           head * width;
-  }
-};
-
-// As fp32: in place, or widened into scratch.
-View read(const HeadRows& at, float* scratch) {
-  if (at.heads.data.dtype() == DType::kF32)
-    return {at.data<float>(), at.heads.stride};
-  widen_block({at.rows, at.width}, at.data<BFloat16>(), at.heads.stride,
-              scratch);
-  return {scratch, at.width};
-}
-
-// As fp32 and turned over: [D, rows] in scratch.
-View read_turned(const HeadRows& at, float* scratch) {
-  visit_compute_type(at.heads.data.dtype(), [&]<class T>(T) {
-    widen_transposed({at.rows, at.width}, at.data<T>(), at.heads.stride,
-                     scratch);
-  });
-  return {scratch, at.rows};
-}
-
-// Where fp32 results are made: in place, or in scratch that write() rounds.
-View results(const HeadRows& at, float* scratch) {
-  if (at.heads.data.dtype() == DType::kF32)
-    return {at.data<float>(), at.heads.stride};
-  return {scratch, at.width};
-}
-void write(const HeadRows& at, const View& from) {
-  if (at.heads.data.dtype() == DType::kF32) return;
-  narrow_block({at.rows, at.width}, from.data, at.data<BFloat16>(),
-               at.heads.stride);
-}
-
-void clear(const View& view, std::int64_t rows, std::int64_t columns) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    std::fill_n(view.data + i * view.stride, columns, 0.0f);
-}
-
-// A block of query rows of one head, and the keys that any of them sees.
-struct Block {
-  const AttentionShape& shape;
-  std::int64_t sample, head;
-  std::int64_t first, rows;  // query rows
-
-  std::int64_t keys() const {
-    return shape.causal ? first + rows : shape.sequence;
-  }
-  std::int64_t seen_by(std::int64_t i) const {
-    return shape.causal ? first + i + 1 : shape.sequence;
-  }
-  // Of row i in lse, and in the numbering of dropout.
-  std::int64_t row(std::int64_t i) const {
-    return (sample * shape.heads + head) * shape.sequence + first + i;
-  }
-  HeadRows of(const Heads& heads) const {
-    return {heads, head, sample * shape.sequence + first, rows, shape.width};
-  }
-};
-
-// All rows of the key/value head that the panel is about.
-HeadRows whole_head(const Heads& heads, const AttentionShape& shape,
-                    std::int64_t panel) {
-  return {heads, panel % shape.kv_heads,
-          panel / shape.kv_heads * shape.sequence, shape.sequence, shape.width};
-}
-
-// fn(block) for the blocks of the query heads of a panel, in order.
-template <class Fn>
-void for_blocks(const AttentionShape& shape, std::int64_t panel, Fn fn) {
-  const std::int64_t group = shape.heads / shape.kv_heads;
-  const std::int64_t kv_head = panel % shape.kv_heads;
-  for (std::int64_t g = 0; g < group; ++g) {
-    for (std::int64_t first = 0; first < shape.sequence; first += kBlock) {
-      fn(Block{shape, panel / shape.kv_heads, kv_head * group + g, first,
-               std::min(kBlock, shape.sequence - first)});
-    }
-  }
-}
-
-// scores = factor a b over the block's keys; a [rows, D], b [D, keys].
-void dot_rows(const Block& block, float factor, const View& a, const View& b,
-              const View& scores) {
-  gemm({.m = block.rows,
-        .n = block.keys(),
-        .k = block.shape.width,
-        .a = a.data,
-        .a_stride = a.stride,
-        .b = b.data,
-        .b_stride = b.stride,
-        .c = scores.data,
-        .c_stride = scores.stride,
-        .alpha = factor});
-}
-
-// to = factor weights values; weights [rows, keys], values [keys, D].
-void mix(const Block& block, float factor, const View& weights,
-         const View& values, const View& to) {
-  gemm({.m = block.rows,
-        .n = block.shape.width,
-        .k = block.keys(),
-        .a = weights.data,
-        .a_stride = weights.stride,
-        .b = values.data,
-        .b_stride = values.stride,
-        .c = to.data,
-        .c_stride = to.stride,
-        .alpha = factor});
-}
-
-// to += factor weights^T rows; rows [rows, D], to [keys, D].
-void spread(const Block& block, float factor, const View& weights,
-            const View& rows, const View& to) {
-  gemm({.m = block.keys(),
-        .n = block.shape.width,
-        .k = block.rows,
-        .a = weights.data,
-        .a_stride = weights.stride,
-        .b = rows.data,
-        .b_stride = rows.stride,
-        .c = to.data,
-        .c_stride = to.stride,
-        .alpha = factor,
-        .beta = 1.0f,
-        .transpose_a = true});
-}
+using namespace attention;
 
 // Scores that row i does not see become minus infinity, up to the padding.
 void mask(const Block& block, std::int64_t i, float* scores) {
@@ -215,7 +45,7 @@ using Factors = std::array<float, 4 * kQuads>;
 template <class Fn>
 void for_factors(const AttentionShape& shape, std::int64_t row, std::int64_t n,
                  Fn fn) {
-  const std::int64_t quads = (shape.sequence + 3) / 4;
+  const std::int64_t quads = divide_up(shape.sequence, 4);
   const float kept = 1.0f / (1.0f - shape.dropout);
   QuadWords words;
   Factors factors;
@@ -247,20 +77,24 @@ float soften(const Block& block, std::int64_t i, float* scores,
   return sum;
 }
 
+struct ForwardHead {
+  View k_turned, v;
+};
+
 void forward_block(const AttentionForward& args, const Block& block,
-                   const View& k_turned, const View& v, Arena arena) {
+                   const ForwardHead& head, Arena arena) {
   const std::int64_t width = block.shape.width;
   const View scores{arena.take(kBlock * scores_stride(block.shape)),
                     scores_stride(block.shape)};
   const View q = read(block.of(args.q), arena.take(kBlock * width));
   const View y = results(block.of(args.y), arena.take(kBlock * width));
   std::array<float, kBlock> sums;
-  dot_rows(block, block.shape.scale, q, k_turned, scores);
+  dot_rows(block, {q, head.k_turned, scores, block.shape.scale});
   for (std::int64_t i = 0; i < block.rows; ++i) {
     sums[static_cast<std::size_t>(i)] =
         soften(block, i, scores.data + i * scores.stride, args);
   }
-  mix(block, 1.0f, scores, v, y);
+  mix(block, {scores, head.v, y});
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const float factor = 1.0f / sums[static_cast<std::size_t>(i)];
     float* row = y.data + i * y.stride;
@@ -274,18 +108,25 @@ void forward_panel(const AttentionForward& args, std::int64_t panel,
   const AttentionShape& shape = args.shape;
   const std::int64_t whole = shape.sequence * shape.width;
   Arena arena(scratch);
-  const View k_turned =
-      read_turned(whole_head(args.k, shape, panel), arena.take(whole));
-  const View v = read(whole_head(args.v, shape, panel), arena.take(whole));
+  const ForwardHead head{
+      .k_turned =
+          read_turned(whole_head(args.k, shape, panel), arena.take(whole)),
+      .v = read(whole_head(args.v, shape, panel), arena.take(whole))};
   for_blocks(shape, panel, [&](const Block& block) {
-    forward_block(args, block, k_turned, v, arena);
+    forward_block(args, block, head, arena);
   });
 }
 
+struct RowGradient {
+  float* p;
+  float* dp;
+  float delta;
+};
 // p = exp(score - lse) and dp, the derivative by what dropout left, become what
 // dropout left of p and the derivative by the scores, p (dp f - delta).
-void differentiate(const Block& block, std::int64_t i, float* p, float* dp,
-                   float delta) {
+void differentiate(const Block& block, std::int64_t i, const RowGradient& row) {
+  float *const p = row.p, *const dp = row.dp;
+  const float delta = row.delta;
   const std::int64_t n = padded(block.keys());
   if (block.shape.dropout > 0.0f) {
     for_factors(block.shape, block.row(i), n,
@@ -316,8 +157,8 @@ void backward_block(const AttentionBackward& args, const Block& block,
   const View y = read(block.of(args.y), arena.take(kBlock * width));
   const View dy = read(block.of(args.dy), arena.take(kBlock * width));
   const View dq = results(block.of(args.dq), arena.take(kBlock * width));
-  dot_rows(block, block.shape.scale, q, head.k_turned, p);
-  dot_rows(block, 1.0f, dy, head.v_turned, dp);
+  dot_rows(block, {q, head.k_turned, p, block.shape.scale});
+  dot_rows(block, {dy, head.v_turned, dp});
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const float* yi = y.data + i * y.stride;
     const float* dyi = dy.data + i * dy.stride;
@@ -327,11 +168,11 @@ void backward_block(const AttentionBackward& args, const Block& block,
     mask(block, i, row);
     exponentials(row, padded(block.keys()),
                  args.lse.data<float>()[block.row(i)]);
-    differentiate(block, i, row, dp.data + i * stride, delta);
+    differentiate(block, i, {row, dp.data + i * stride, delta});
   }
-  spread(block, 1.0f, p, dy, head.dv);
-  mix(block, block.shape.scale, dp, head.k, dq);
-  spread(block, block.shape.scale, dp, q, head.dk);
+  spread(block, {p, dy, head.dv});
+  mix(block, {dp, head.k, dq, block.shape.scale});
+  spread(block, {dp, q, head.dk, block.shape.scale});
   write(block.of(args.dq), dq);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "quire/core/divide.h"
 #include "quire/kernels/reference/elements.h"
 
 namespace quire::kernels::reference {
@@ -23,11 +24,15 @@ struct Reader {
                     std::int64_t d) const {
     return load(heads.data, at(heads, t, h, d));
   }
-  double dot(const Heads& x, std::int64_t t, std::int64_t h, const Heads& z,
-             std::int64_t s, std::int64_t j) const {
+  // The vectors of two heads at a token each.
+  struct Place {
+    const Heads& heads;
+    std::int64_t t, h;
+  };
+  double dot(const Place& x, const Place& z) const {
     double sum = 0.0;
     for (std::int64_t d = 0; d < shape.width; ++d)
-      sum += (*this)(x, t, h, d) * (*this)(z, s, j, d);
+      sum += (*this)(x.heads, x.t, x.h, d) * (*this)(z.heads, z.t, z.h, d);
     return sum;
   }
 };
@@ -39,7 +44,7 @@ std::int64_t seen_by(const AttentionShape& shape, std::int64_t t) {
 // What dropout multiplies probability j of a row (b, h, i) with.
 double factor(const AttentionShape& shape, std::int64_t row, std::int64_t j) {
   if (shape.dropout == 0.0f) return 1.0;
-  const std::int64_t quad = row * ((shape.sequence + 3) / 4) + j / 4;
+  const std::int64_t quad = row * divide_up(shape.sequence, 4) + j / 4;
   const auto words = shape.key.block(static_cast<std::uint64_t>(quad));
   const bool kept =
       uniform(words[static_cast<std::size_t>(j % 4)]) >= shape.dropout;
@@ -60,7 +65,7 @@ std::vector<double> probabilities(const AttentionForward& args, std::int64_t b,
   std::vector<double> p(static_cast<std::size_t>(seen_by(shape, t)));
   for (std::size_t s = 0; s < p.size(); ++s)
     p[s] = shape.scale *
-           read.dot(args.q, t, h, args.k, static_cast<std::int64_t>(s), j);
+           read.dot({args.q, t, h}, {args.k, static_cast<std::int64_t>(s), j});
   const double top = *std::max_element(p.begin(), p.end());
   double sum = 0.0;
   for (double& value : p) sum += value = std::exp(value - top);
@@ -115,14 +120,14 @@ class Gradient {
   // dv += p f dy; ds = p (f dy.v - dy.y); dq = scale ds k; dk += scale ds q.
   void add_row(std::int64_t h, std::int64_t t) {
     const std::int64_t row = row_of(shape_, read_.b, h, t);
-    const double delta = read_.dot(args_.dy, t, h, args_.y, t, h);
+    const double delta = read_.dot({args_.dy, t, h}, {args_.y, t, h});
     std::vector<double> dq(static_cast<std::size_t>(shape_.width));
     for (std::int64_t s = 0; s < seen_by(shape_, t); ++s) {
       const double score =
-          shape_.scale * read_.dot(args_.q, t, h, args_.k, s, kv_head_);
+          shape_.scale * read_.dot({args_.q, t, h}, {args_.k, s, kv_head_});
       const double p = std::exp(score - load(args_.lse, row));
       const double f = factor(shape_, row, s);
-      const double dp = read_.dot(args_.dy, t, h, args_.v, s, kv_head_);
+      const double dp = read_.dot({args_.dy, t, h}, {args_.v, s, kv_head_});
       const double ds = shape_.scale * p * (f * dp - delta);
       for (std::int64_t d = 0; d < shape_.width; ++d) {
         const auto at = static_cast<std::size_t>(s * shape_.width + d);
