@@ -5,42 +5,15 @@
 // one computation.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "quire/core/memory_report.h"
 #include "quire/core/tensor.h"
 
 namespace quire {
-
-enum class Category : std::uint8_t {
-  kParameters,  // shards that stay: masters and published values
-  kGathered,    // open units
-  kGradients,   // lanes' gradients, nodes of the tree, the rank's summed shard
-  kOptimizer,   // states
-
-  kActivations,    // saved for backward, and what is alive between layers
-  kCommunication,  // arrivals of an exchange
-  kWorkspace,      // scratch of kernels
-};
-inline constexpr int kCategories = 7;
-std::string_view name_of(Category category);
-
-struct MemoryReport {
-  std::array<std::int64_t, kCategories> current{};  // bytes
-  std::array<std::int64_t, kCategories> peak{};     // each category's own peak
-  // The categories when the total peaked.
-  std::array<std::int64_t, kCategories> at_peak{};
-  std::int64_t total_current = 0;
-  std::int64_t total_peak = 0;
-
-  // One line per category: bytes now, at the total's peak, own peak; then the
-  // total and the budget if there is one.
-  std::string table(std::optional<std::int64_t> budget) const;
-};
 
 class AllocatorState;  // private to allocator.cpp
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "quire/core/allocator.h"
+#include "quire/core/memory_report.h"
 
 namespace quire {
 
