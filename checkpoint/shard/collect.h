@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "quire/checkpoint/manifest.h"
-#include "quire/checkpoint/save.h"
+#include "quire/checkpoint/save_request.h"
 
 namespace quire::checkpoint {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "quire/checkpoint/manifest.h"
-#include "quire/checkpoint/save.h"
+#include "quire/checkpoint/save_request.h"
 
 namespace quire::checkpoint {
 
