@@ -49,7 +49,7 @@ void tell(const FileObserver& observer, std::string_view operation,
 bool is_fault_of_path(int error) {
   constexpr std::array kFaults = {EACCES, EEXIST,  ELOOP, ENAMETOOLONG,
                                   ENOENT, ENOTDIR, EPERM, EROFS};
-  return std::find(kFaults.begin(), kFaults.end(), error) != kFaults.end();
+  return std::ranges::find(kFaults, error) != kFaults.end();
 }
 
 }  // namespace

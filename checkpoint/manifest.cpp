@@ -104,16 +104,13 @@ std::string tiles_name(std::string_view kind, std::string_view parameter) {
 }
 
 const ManifestState* ManifestParameter::find(std::string_view kind) const {
-  const auto found =
-      std::find_if(states.begin(), states.end(),
-                   [&](const auto& state) { return state.kind == kind; });
+  const auto found = std::ranges::find(states, kind, &ManifestState::kind);
   return found == states.end() ? nullptr : &*found;
 }
 
 const ManifestParameter* Manifest::find(std::string_view parameter) const {
   const auto found =
-      std::find_if(parameters.begin(), parameters.end(),
-                   [&](const auto& known) { return known.name == parameter; });
+      std::ranges::find(parameters, parameter, &ManifestParameter::name);
   return found == parameters.end() ? nullptr : &*found;
 }
 
@@ -123,7 +120,7 @@ std::uint64_t Manifest::fingerprint() const {
   for (const auto& parameter : parameters)
     for (const auto& state : parameter.states)
       items.emplace_back(state.kind, parameter.name, state.hash);
-  std::sort(items.begin(), items.end());
+  std::ranges::sort(items);
   constexpr std::string_view kEnd("\0", 1);
   Hasher hasher;
   for (const auto& [kind, name, hash] : items) {

@@ -34,7 +34,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   if (error)
     throw SystemError(
         fmt::format("{} cannot be listed: {}", folder, error.message()));
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -101,8 +101,7 @@ std::vector<Step> list_steps(const std::string& folder) {
     const std::string path = joined(folder, name);
     steps.push_back({.step = *step, .path = path, .problem = problem_of(path)});
   }
-  std::sort(steps.begin(), steps.end(),
-            [](const Step& a, const Step& b) { return a.step < b.step; });
+  std::ranges::sort(steps, {}, &Step::step);
   return steps;
 }
 

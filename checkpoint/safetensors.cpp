@@ -96,7 +96,7 @@ void SafetensorsFile::read_header(std::string_view header) {
     for (const auto& [key, text] : value.members())
       metadata_[key] = text.string();
   }
-  std::sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(entries_, [](const auto& a, const auto& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
   for (std::size_t i = 0; i < entries_.size(); ++i)

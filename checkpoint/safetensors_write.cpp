@@ -36,7 +36,7 @@ std::int64_t bytes_of(const std::string& path,
 
 void put_in_order(const std::string& path,
                   std::vector<SafetensorsTensor>& tensors) {
-  std::sort(tensors.begin(), tensors.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(tensors, [&](const auto& a, const auto& b) {
     return std::tuple(-type_of(path, a).bits, std::string_view(a.dtype),
                       std::string_view(a.name)) <
            std::tuple(-type_of(path, b).bits, std::string_view(b.dtype),
@@ -49,8 +49,8 @@ void check_names(const std::string& path,
                  const std::vector<SafetensorsTensor>& tensors) {
   std::vector<std::string_view> names;
   for (const auto& tensor : tensors) names.push_back(tensor.name);
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end())
     throw UsageError(
         fmt::format("{}: tensor \"{}\" is given twice", path, *twice));

@@ -115,7 +115,7 @@ class Matching {
     const bool transposed = is_transposed(name);
     std::vector<std::int64_t> wanted(shape.extents().begin(),
                                      shape.extents().end());
-    if (transposed) std::reverse(wanted.begin(), wanted.end());
+    if (transposed) std::ranges::reverse(wanted);
     if (weight.entry->shape != wanted)
       problems_.push_back(
           fmt::format("different: {}: {}, expected {}", weight.entry->name,
@@ -130,7 +130,7 @@ class Matching {
     for (const auto& [name, weight] : weights_)
       problems_.push_back("unexpected: " + weight.entry->name);
     if (problems_.empty()) return;
-    std::sort(problems_.begin(), problems_.end());
+    std::ranges::sort(problems_);
     throw UsageError(fmt::format("the weights in {} do not fit its {}:\n  {}",
                                  folder, kConfig,
                                  fmt::join(problems_, "\n  ")));

@@ -30,7 +30,7 @@ std::vector<std::string> files_in(const std::string& folder) {
     throw UsageError(
         fmt::format("{} cannot be read: {}", folder, error.message()));
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -36,9 +36,7 @@ constexpr SafetensorsType kTypes[] = {
 }  // namespace
 
 const SafetensorsType* find_type(std::string_view name) {
-  const auto* found =
-      std::find_if(std::begin(kTypes), std::end(kTypes),
-                   [&](const auto& type) { return type.name == name; });
+  const auto* found = std::ranges::find(kTypes, name, &SafetensorsType::name);
   return found == std::end(kTypes) ? nullptr : found;
 }
 

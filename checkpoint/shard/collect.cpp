@@ -63,8 +63,7 @@ void hash_part(const SafetensorsFile& file, const std::string& tiles,
 
 void hash_state(const std::vector<SafetensorsFile>& files,
                 const std::string& parameter, ManifestState& state) {
-  std::sort(state.parts.begin(), state.parts.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(state.parts, {}, &ManifestPart::first);
   Hasher whole;
   for (auto& part : state.parts)
     hash_part(files[static_cast<std::size_t>(part.file)],

@@ -48,9 +48,7 @@ SafetensorsFile open_shard(const std::string& folder, const ShardFile& file) {
 
 const SafetensorsFile& OpenShards::get(const std::string& folder,
                                        const Manifest& manifest, int index) {
-  const auto found =
-      std::find_if(open_.begin(), open_.end(),
-                   [&](const Open& one) { return one.index == index; });
+  const auto found = std::ranges::find(open_, index, &Open::index);
   if (found != open_.end()) {
     open_.splice(open_.begin(), open_, found);
     return open_.front().file;

@@ -46,12 +46,12 @@ struct StoredPart {
 
   std::int64_t element() const { return size_of(dtype); }
 };
-// UsageError unless both tensors are there with the type and the length that
-// the manifest says.
 struct PartName {
   std::string_view kind;
   std::string_view parameter;
 };
+// UsageError unless both tensors are there with the type and the length that
+// the manifest says.
 StoredPart find_part(const SafetensorsFile& file, const PartName& name,
                      const ManifestState& state, const ManifestPart& part);
 
