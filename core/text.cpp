@@ -52,6 +52,17 @@ bool matches_glob(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', g) == std::string_view::npos;
 }
 
+std::string progress_bar(std::int64_t done, std::int64_t total) {
+  constexpr double kWidth = 40.0;
+  const double part =
+      total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1.0;
+  std::string bar(static_cast<std::size_t>(kWidth), ' ');
+  const auto full =
+      static_cast<std::size_t>(std::clamp(part, 0.0, 1.0) * kWidth);
+  std::fill_n(bar.begin(), full, '#');
+  return "[" + bar + "]";
+}
+
 std::string counted(std::int64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) +
          (count == 1 ? "" : "s");

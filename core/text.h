@@ -17,6 +17,9 @@ std::string nearest(std::string_view wanted,
 // byte itself.
 bool matches_glob(std::string_view glob, std::string_view text);
 
+// A bar of 42 characters for `done` of `total`: "[##########          ]".
+std::string progress_bar(std::int64_t done, std::int64_t total);
+
 // "1 rank", "2 ranks": for nouns that take an s.
 std::string counted(std::int64_t count, std::string_view noun);
 

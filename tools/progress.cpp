@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "quire/core/text.h"
+
 namespace quire::tools {
 namespace {
 
-constexpr int kWidth = 40;
 constexpr std::chrono::milliseconds kPause{100};
 
 }  // namespace
@@ -27,11 +28,8 @@ void Progress::show(std::int64_t done) {
   const auto now = std::chrono::steady_clock::now();
   if (!terminal_ || now < next_) return;
   next_ = now + kPause;
-  const double part =
-      std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
-  fmt::print(stderr, "\r{} [{:<{}}] {:3.0f} %", what_,
-             std::string(static_cast<std::size_t>(part * kWidth), '#'), kWidth,
-             part * 100);
+  fmt::print(stderr, "\r{} {} {} %", what_, progress_bar(done, total_),
+             std::min<std::int64_t>(100, done * 100 / total_));
   std::fflush(stderr);
 }
 

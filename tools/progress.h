@@ -10,6 +10,7 @@ namespace quire::tools {
 // Draws on stderr; nothing is left of it when it dies.
 class Progress {
  public:
+  // Of `total` pieces of work of any kind.
   Progress(std::string what, std::int64_t total);
   ~Progress();
   Progress(const Progress&) = delete;

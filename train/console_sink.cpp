@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -13,7 +12,6 @@
 namespace quire::train {
 namespace {
 
-constexpr int kBarWidth = 40;
 constexpr std::chrono::milliseconds kBarPause{100};
 
 // Writes to stderr, a whole line at a time.
@@ -81,10 +79,7 @@ class ConsoleSink final : public Sink {
     const auto now = std::chrono::steady_clock::now();
     if (!terminal_ || steps_ <= 0 || now - drawn_ < kBarPause) return;
     drawn_ = now;
-    const auto done =
-        static_cast<std::size_t>(std::min(step, steps_) * kBarWidth / steps_);
-    put(fmt::format("[{:<{}}] {}/{}", std::string(done, '='), kBarWidth, step,
-                    steps_));
+    put(fmt::format("{} {}/{}", progress_bar(step, steps_), step, steps_));
     std::fflush(stderr);
     bar_ = true;
   }

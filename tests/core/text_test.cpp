@@ -50,5 +50,13 @@ TEST(Counted, AddsAnSButToOne) {
   EXPECT_EQ(counted(12, "thread"), "12 threads");
 }
 
+TEST(ProgressBar, IsAsFullAsTheWorkIsDone) {
+  EXPECT_EQ(progress_bar(0, 8), "[" + std::string(40, ' ') + "]");
+  EXPECT_EQ(progress_bar(2, 8),
+            "[" + std::string(10, '#') + std::string(30, ' ') + "]");
+  EXPECT_EQ(progress_bar(9, 8), "[" + std::string(40, '#') + "]");
+  EXPECT_EQ(progress_bar(0, 0), progress_bar(1, 1));
+}
+
 }  // namespace
 }  // namespace quire
