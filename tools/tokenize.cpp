@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "quire/core/error.h"
@@ -11,49 +10,17 @@
 #include "tools/command.h"
 #include "tools/json.h"
 #include "tools/progress.h"
+#include "tools/text_file.h"
 
 namespace quire::tools {
 namespace {
 
 namespace fs = std::filesystem;
-// Every tokenizer so far maps each byte by itself, so text may be cut anywhere.
-constexpr std::int64_t kBlockBytes = 1 << 20;
-
 struct Options {
   std::vector<std::string> files;
   std::string tokenizer;
   std::string out;
   double validation = 0.0;
-};
-
-class TextFile {
- public:
-  explicit TextFile(const std::string& path) : path_(path) {
-    std::error_code error;
-    bytes_ = static_cast<std::int64_t>(fs::file_size(path, error));
-    if (!error) stream_.open(path, std::ios::binary);  // a pipe would wait
-    if (error || !stream_) {
-      throw UsageError(fmt::format("{} cannot be read{}{}; expected a text",
-                                   path, error ? ": " : "",
-                                   error ? error.message() : ""));
-    }
-  }
-
-  std::int64_t bytes() const { return bytes_; }
-  // Empty at the end.
-  std::string next() {
-    std::string block(kBlockBytes, '\0');
-    stream_.read(block.data(), kBlockBytes);
-    if (stream_.bad())
-      throw SystemError(fmt::format("{} cannot be read", path_));
-    block.resize(static_cast<std::size_t>(stream_.gcount()));
-    return block;
-  }
-
- private:
-  std::string path_;
-  std::ifstream stream_;
-  std::int64_t bytes_ = 0;
 };
 
 std::int64_t bytes_of(const std::vector<std::string>& files) {
