@@ -11,10 +11,10 @@ Totals Executor::run(Plan& plan, const Work& work) {
   events_.assign(plan.ops.size(), Event());
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     Op& op = plan.ops[i];
-    if (work.before) work.before(op);
     locate(op);
     for (int wait : op.waits)
       stream(op.stream).wait(events_[static_cast<std::size_t>(wait)]);
+    if (work.before) work.before(op);
     execute(op);
     finish(op, i);
     if (work.after) work.after(op);

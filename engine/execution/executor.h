@@ -48,7 +48,8 @@ class Executor {
     // Training: of this rank's lanes, and what kUpdate does.
     std::int64_t weight = 0;
     std::function<void(const Totals&)> update = {};
-    std::function<void(Op&)> before = {}, after = {};  // the dry run's
+    // Around an op, whose waits are over.
+    std::function<void(Op&)> before = {}, after = {};
   };
   // The totals of all ranks. Training: totals.weight is zero if no lane counts;
   // then nothing ran.
