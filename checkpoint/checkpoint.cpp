@@ -145,6 +145,19 @@ void Checkpoint::expect(std::span<const ExpectedParameter> parameters,
         fmt::format("checkpoint {} does not fit the model:{}", folder(), text));
 }
 
+std::string Checkpoint::file_of(std::string_view kind,
+                                std::string_view parameter,
+                                std::int64_t element) const {
+  const auto* held = manifest().find(parameter);
+  const auto* tensor = held == nullptr ? nullptr : held->find(kind);
+  if (tensor == nullptr) return "";
+  for (const auto& part : tensor->parts) {
+    if (part.first <= element && element < part.first + part.count)
+      return manifest().files[static_cast<std::size_t>(part.file)].name;
+  }
+  return "";
+}
+
 void Checkpoint::load(std::string_view kind, std::string_view parameter,
                       std::int64_t first, const Tensor& dest) const {
   const std::string name = tensor_name(kind, parameter);

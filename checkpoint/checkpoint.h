@@ -50,6 +50,10 @@ class Checkpoint {
   void expect(std::span<const ExpectedParameter> parameters,
               States states) const;
 
+  // The file that holds an element; empty if there is none.
+  std::string file_of(std::string_view kind, std::string_view parameter,
+                      std::int64_t element) const;
+
   // dest = elements [first, first + dest.numel()) of the tensor. Reads the
   // tiles that these lie in. UsageError unless it is there, of dest's type, and
   // holds the range; SystemError naming the elements that fail their hash.

@@ -109,15 +109,23 @@ class Saver {
     return report;
   }
 
+  // What this rank writes now, named if it dies over it.
+  void locate(std::string_view file) {
+    communicator_.locate(
+        {.step = request_.progress.step, .phase = "save", .layer = file});
+  }
+
   // "BYTES CHECKSUM"
   std::string write() {
+    const std::string name = name_of_rank(communicator_.rank());
+    locate(name);
     const auto observer = [&](std::string_view operation,
                               const std::string& path) {
       if (request_.observer) request_.observer(operation, path);
       if (operation == "write") rounds_.busy();
     };
-    const auto file = write_shard(
-        temporary_, name_of_rank(communicator_.rank()), request_, observer);
+    const auto file = write_shard(temporary_, name, request_, observer);
+    locate("");
     return fmt::format("{}{}", to_hex(file.header_checksum), file.bytes);
   }
 
@@ -127,6 +135,7 @@ class Saver {
 
   std::string publish(const std::vector<std::string>& written) {
     if (!first()) return "";
+    locate(kManifestName);
     std::vector<ShardFile> files;
     for (const auto& report : written)
       files.push_back({.name = name_of_rank(static_cast<int>(files.size())),
@@ -159,8 +168,7 @@ class Saver {
 std::uint64_t save(const std::string& folder, const SaveRequest& request,
                    comm::Communicator& communicator, Stream& stream) {
   stream.synchronize();
-  communicator.locate(
-      {.step = request.progress.step, .phase = "save", .layer = ""});
+  communicator.locate({.step = request.progress.step, .phase = "save"});
   return Saver(folder, request, communicator, stream).run();
 }
 

@@ -246,7 +246,8 @@ Engine::~Engine() = default;
 
 std::uint64_t Engine::fingerprint_kernels(const Batch& lane) {
   State& s = *state_;
-  s.setup.communicator->locate({.step = -1, .phase = "fingerprint"});
+  s.setup.communicator->locate(
+      {.step = s.setup.communicator->location().step, .phase = "fingerprint"});
   const std::string lines = hash_kernels({.model = s.setup.model,
                                           .structure = &s.structure,
                                           .loss = s.setup.loss,

@@ -51,8 +51,16 @@ void Executor::locate(const Op& op) {
   } else if (op.unit >= 0) {
     layer = unit_name(op);
   }
-  parts_.communicator->locate(
-      {.step = work_->step, .phase = name_of(op.kind), .layer = layer});
+  // An evaluation is of the step after which it runs, whoever runs it.
+  comm::Communicator& communicator = *parts_.communicator;
+  if (plan_->training) {
+    communicator.locate(
+        {.step = work_->step, .phase = name_of(op.kind), .layer = layer});
+  } else {
+    communicator.locate({.step = communicator.location().step,
+                         .phase = "evaluate",
+                         .layer = layer});
+  }
 }
 
 const std::string& Executor::unit_name(const Op& op) const {

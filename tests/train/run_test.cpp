@@ -397,6 +397,21 @@ TEST(Stopping, InterruptsNoThreadThatComputes) {
   EXPECT_TRUE(signal.seen());
 }
 
+TEST(Stopping, HearsAnInterruptionUnlessItIsIgnored) {
+  {
+    const StopSignal signal;
+    kill(getpid(), SIGINT);
+    while (!signal.seen()) std::this_thread::yield();
+  }
+  const auto before = ::signal(SIGINT, SIG_IGN);
+  {
+    const StopSignal signal;
+    kill(getpid(), SIGINT);
+    EXPECT_FALSE(signal.seen());
+  }
+  ::signal(SIGINT, before);
+}
+
 TEST(Stopping, IsForgottenWithItsLastListener) {
   {
     const StopSignal signal;

@@ -1,5 +1,6 @@
 #include "quire/train/detail/state.h"
 
+#include <filesystem>
 #include <span>
 #include <utility>
 #include <vector>
@@ -81,13 +82,17 @@ Saved save_state(const RankState& state, const StateLabel& label,
 }
 
 void load_state(const RankState& state, const std::string& folder) {
+  state.together->locate("load",
+                         std::filesystem::path(folder).filename().string());
   const auto saved = checkpoint::Checkpoint::open(folder);
   const auto held = state.engine->held_state();
   saved.expect(expected_of(state, held),
                checkpoint::Checkpoint::States::kNamed);
   for (const engine::StateRange& range : held) {
-    saved.load(range.kind, info(state, range.parameter).name, range.first,
-               range.data);
+    const std::string& name = info(state, range.parameter).name;
+    state.together->locate("load",
+                           saved.file_of(range.kind, name, range.first));
+    saved.load(range.kind, name, range.first, range.data);
   }
   state.engine->state_loaded();
 }

@@ -20,16 +20,18 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 struct Installed {
   std::mutex mutex;
   int users = 0;
-  struct sigaction before {};
+  struct sigaction terminate_before {};
+  struct sigaction interrupt_before {};
   std::thread taker;
   std::atomic<bool> done = false;
 };
 Installed installed;
 
-sigset_t terminate_alone() {
+sigset_t both() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
   return set;
 }
 
@@ -50,8 +52,8 @@ void on_signal(int signal) {
 
 // The taker's whole life: to be interrupted.
 void take_signals() {
-  const sigset_t terminate = terminate_alone();
-  pthread_sigmask(SIG_UNBLOCK, &terminate, nullptr);
+  const sigset_t taken = both();
+  pthread_sigmask(SIG_UNBLOCK, &taken, nullptr);
   installed.done.wait(false);
 }
 
@@ -60,7 +62,11 @@ void install() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGTERM, &action, &installed.before);
+  sigaction(SIGTERM, &action, &installed.terminate_before);
+  // Who ignores an interruption has a launcher that hears it.
+  sigaction(SIGINT, nullptr, &installed.interrupt_before);
+  if (installed.interrupt_before.sa_handler != SIG_IGN)
+    sigaction(SIGINT, &action, nullptr);
   installed.done = false;
   installed.taker = std::thread(take_signals);
 }
@@ -69,15 +75,16 @@ void uninstall() {
   installed.done = true;
   installed.done.notify_all();
   installed.taker.join();
-  sigaction(SIGTERM, &installed.before, nullptr);
+  sigaction(SIGTERM, &installed.terminate_before, nullptr);
+  sigaction(SIGINT, &installed.interrupt_before, nullptr);
   first_ns = 0;
 }
 
 }  // namespace
 
 StopSignal::StopSignal() {
-  const sigset_t terminate = terminate_alone();
-  pthread_sigmask(SIG_BLOCK, &terminate, &before_);
+  const sigset_t taken = both();
+  pthread_sigmask(SIG_BLOCK, &taken, &before_);
   const std::lock_guard lock(installed.mutex);
   if (installed.users++ == 0) install();
 }

@@ -1,5 +1,5 @@
-// SIGTERM as a wish: while one of these lives, the first one is remembered and
-// the process goes on.
+// SIGTERM and SIGINT as a wish: while one of these lives, the first one is
+// remembered and the process goes on. SIGINT is left ignored where it was.
 #pragma once
 
 #include <signal.h>
@@ -11,8 +11,8 @@ namespace quire::train {
 // both pass one wish on: a second signal counts if it comes half a second after
 // the first, and then ends the process as if nobody had listened.
 //
-// A thread of its own takes the signal. The calling thread holds it back, and
-// so does every thread that it starts in the meantime: generated code of a
+// A thread of its own takes the signals. The calling thread holds them back,
+// and so does every thread that it starts in the meantime: generated code of a
 // matrix product has the stack pointer in the middle of its buffers, and a
 // handler that ran there would write its frame into the heap.
 // REQUIRES: dies in the thread in which it was made.
@@ -26,7 +26,7 @@ class StopSignal {
   bool seen() const;
 
  private:
-  sigset_t before_;  // held back by the calling thread
+  sigset_t before_;  // what the calling thread held back
 };
 
 }  // namespace quire::train
