@@ -18,8 +18,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "bench/trainee.h"
 #include "quire/comm/run.h"
@@ -164,23 +166,24 @@ void report(const Pss& pss, double states, double activations) {
       pss.files / kMiB, states / kMiB, activations / kMiB, pss.all / bound);
 }
 
+double predicted_activations(const Trainee& trainee) {
+  constexpr auto kIndex = static_cast<std::size_t>(Category::kActivations);
+  return static_cast<double>(trainee.dry_run().memory.peak[kIndex]);
+}
+
 int measure(const ModelCase& c, int steps, comm::Communicator& world) {
   Trainee trainee(c, {.samples = c.samples / kRanks, .threads = 1}, world);
   Allocator scratch({});
   ThreadPool pool(1);
   Stream stream(Stream::Kind::kInline, "bench", pool, scratch);
-  engine::Exchange exchange(world, sizeof(std::int64_t));
   const comm::Call call{.stream = &stream};
+  engine::Exchange exchange(world, sizeof(double));
   const auto pids = exchange.all<std::int64_t>(getpid(), call);
   double activations = 0.0;
-  for (double bytes :
-       exchange.all(static_cast<double>(
-                        trainee.dry_run().memory.peak[static_cast<std::size_t>(
-                            Category::kActivations)]),
-                    call)) {
+  for (double bytes : exchange.all(predicted_activations(trainee), call))
     activations += bytes;
-  }
-  trainee.seconds(2);
+
+  trainee.seconds(2);  // memory is taken
   const Asked begin = Asked::now(trainee);
   trainee.seconds(steps);
   const Asked end = Asked::now(trainee);

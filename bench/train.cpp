@@ -33,6 +33,7 @@ using bench::Trainee;
 
 constexpr int kRanks = 2;
 constexpr double kPeakSeconds = 0.3;
+constexpr double kTimeoutS = 600.0;  // a rank waits while the other runs solo
 
 struct Round {
   // Tokens per second, and FLOP/s.
@@ -168,7 +169,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const comm::RunResult result = comm::run_processes(
-      kRanks, {},
+      kRanks, {.timeout_s = kTimeoutS},
       [&](comm::Communicator& world) { return measure(*c, rounds, world); });
   if (result.failure)
     std::fprintf(stderr, "error: %s\n", result.failure->to_string().c_str());
