@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
 #include <map>
+#include <thread>
 
 #include "quire/comm/store.h"
 #include "tests/support/temp_folder.h"
@@ -230,6 +233,11 @@ class Join : public ::testing::Test {
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
+  bool has_address() const {
+    const auto names = folder_.names();
+    return !names.empty() &&
+           std::filesystem::exists(folder_ / (names.at(0) + "/key-world"));
+  }
   // The folder in which ranks meet.
   std::string meeting_folder() {
     const pid_t child = fork();
@@ -237,7 +245,7 @@ class Join : public ::testing::Test {
       alarm(1);
       meet(0, 2);
     }
-    while (folder_.names().empty()) std::this_thread::yield();
+    while (!has_address()) std::this_thread::yield();
     kill(child, SIGKILL);
     EXPECT_EQ(waitpid(child, nullptr, 0), child);
     return folder_ / folder_.names().at(0);
@@ -258,6 +266,8 @@ TEST_F(Join, WhatADeadRunLeftDoesNotDisturb) {
   meeting_folder();
   EXPECT_FALSE(folder_.names().empty());
   const pid_t child = fork_rank(1, 2);
+  // So that it finds what is left, and not what rank 0 is about to write.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   meet(0, 2);
   expect_good_end(child);
   EXPECT_TRUE(folder_.names().empty());

@@ -19,7 +19,8 @@ using test::Training;
 Training alone(const Training& t) {
   Training one = t;
   one.ranks = one.threads = 1;
-  one.processes = false;
+  one.processes = one.poison = false;
+  one.delays = {};
   one.options.stage = engine::Stage::kNone;
   one.options.wave = 1;
   one.options.prefetch = 0;

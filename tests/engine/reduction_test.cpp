@@ -172,17 +172,22 @@ TEST(Reduction, GivesAHalfEmptyStepItsWholeGradientAndTheNextNoneOfIt) {
 
 // 9 lanes are 5 and 4 of them: the mean of 1 to 9 is 5.
 TEST(Reduction, TakesARankWithALaneLess) {
-  const OneNumber one(1.0f);
+  const OneNumber zero, one(1.0f);
   Lanes lanes;
   for (int lane = 1; lane <= 9; ++lane)
     lanes.push_back(test::tokens({static_cast<float>(lane)}));
   for (int stage = 0; stage <= 3; ++stage) {
-    EXPECT_EQ(gradient_of(OneNumber().rig(9, 2, stage), lanes), 5.0f);
-    test::run(one.rig(9, 2, stage), [&](Hand& hand) {
-      const auto result = hand.engine.evaluate(
-          9, [&](int lane) { return lanes[static_cast<std::size_t>(lane)]; });
-      EXPECT_EQ(result.loss, 5.0);
-    });
+    for (const int wave : {1, 9}) {
+      Rig rig = zero.rig(9, 2, stage);
+      rig.options.wave = wave;
+      EXPECT_EQ(gradient_of(rig, lanes), 5.0f);
+      rig.model = &one.model;
+      test::run(rig, [&](Hand& hand) {
+        const auto result = hand.engine.evaluate(
+            9, [&](int lane) { return lanes[static_cast<std::size_t>(lane)]; });
+        EXPECT_EQ(result.loss, 5.0);
+      });
+    }
   }
 }
 
