@@ -33,7 +33,8 @@ void tell(const FileObserver& observer, std::string_view operation,
 
 [[noreturn]] void refuse_open(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR)
-    throw UsageError(fmt::format("{} does not exist", path));
+    throw UsageError(
+        fmt::format("{} does not exist; restore it or name another", path));
   if (error == ELOOP)
     throw UsageError(fmt::format(
         "{} is a symbolic link; expected a regular file in this folder", path));

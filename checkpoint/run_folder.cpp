@@ -30,7 +30,8 @@ std::vector<std::string> names_in(const std::string& folder) {
     names.push_back(entries->path().filename().string());
   if (error == std::errc::no_such_file_or_directory ||
       error == std::errc::not_a_directory)
-    throw UsageError(fmt::format("{} is no folder", folder));
+    throw UsageError(fmt::format(
+        "{} is no folder; expected a checkpoint or a run's folder", folder));
   if (error)
     throw SystemError(
         fmt::format("{} cannot be listed: {}", folder, error.message()));

@@ -36,7 +36,8 @@ std::string read_head(const File& file) {
       std::min(file.bytes() - kLengthBytes, SafetensorsFile::kMostHeader));
   if (length > most)
     throw UsageError(
-        fmt::format("{} announces a header of {} bytes; expected at most {}",
+        fmt::format("{} announces a header of {} bytes; expected at most {}: "
+                    "it was cut short or is no safetensors file",
                     file.path(), length, most));
   std::string head(static_cast<std::size_t>(length) + kLengthBytes, '\0');
   file.read(0, std::as_writable_bytes(std::span(head)));

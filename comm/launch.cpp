@@ -62,6 +62,14 @@ Launch read(const Reader& reader, const Names& names) {
       reader.number_or(names.local_size, {1, launch.size}, launch.size);
   launch.local_rank = reader.number_or(names.local_rank,
                                        {0, launch.local_size - 1}, launch.rank);
+  const bool one_host = launch.local_size == launch.size;
+  if (one_host && launch.local_rank != launch.rank) {
+    throw UsageError(fmt::format(
+        "the environment's {} is {} and its {} is {} in a world of one host; "
+        "expected the same number: set all of the launcher's variables or "
+        "none, or give --rank and --world-size",
+        names.rank, launch.rank, names.local_rank, launch.local_rank));
+  }
   if (names.node != nullptr) {
     launch.node = reader.number_or(names.node, {0, launch.size - 1}, 0);
   }

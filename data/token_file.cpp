@@ -45,7 +45,8 @@ std::int64_t regular_file_bytes(const Descriptor& file,
   struct stat status = {};
   if (::fstat(file.number(), &status) != 0) refuse_open(path, errno);
   if (S_ISDIR(status.st_mode))
-    refuse(path, "it is a directory; expected a file");
+    refuse(path,
+           "it is a directory; expected a file, or a pattern of files in it");
   if (!S_ISREG(status.st_mode))
     refuse(path, "it is no regular file; expected one written by tokenize");
   return status.st_size;
@@ -67,11 +68,12 @@ TokenFormat known_format(const TokenHeader& header, const std::string& path) {
   for (const auto& format : {kU16Format, kU32Format}) {
     if (header[0] != format.magic) continue;
     if (header[1] == format.version) return format;
-    refuse(path, fmt::format("it has version {}; expected {} under magic {}",
+    refuse(path, fmt::format("it has version {}; expected {} under magic {}; "
+                             "write it again with tokenize",
                              header[1], format.version, format.magic));
   }
   refuse(path,
-         fmt::format("it starts with {}, which is no token file; expected {} "
+         fmt::format("it starts with {}, as no token file does; expected {} "
                      "(16-bit tokens) or {} (32-bit); write one with tokenize",
                      header[0], kU16Format.magic, kU32Format.magic));
 }
@@ -84,8 +86,13 @@ struct Sizes {
 
 void require_sizes(const Sizes& sizes, const std::string& path) {
   if (sizes.tokens < 0)
-    refuse(path, fmt::format("its header counts {} tokens", sizes.tokens));
-  if (sizes.tokens == 0) refuse(path, "it holds no tokens; expected some");
+    refuse(path, fmt::format("its header counts {} tokens; expected at least "
+                             "1; write it again with tokenize",
+                             sizes.tokens));
+  if (sizes.tokens == 0)
+    refuse(path,
+           "it holds no tokens; expected at least 1; write it again with "
+           "tokenize");
   const auto expected = kTokenHeaderBytes + sizes.tokens * size_of(sizes.width);
   if (sizes.bytes == expected) return;
   refuse(path,
@@ -107,9 +114,10 @@ TokenFile::TokenFile(std::string path)
 void TokenFile::read_header() {
   const std::int64_t bytes = regular_file_bytes(file_, path_);
   if (bytes < kTokenHeaderBytes) {
-    refuse(path_, fmt::format("it has {} bytes, which is no token file; "
-                              "expected a header of {} bytes",
-                              bytes, kTokenHeaderBytes));
+    refuse(path_,
+           fmt::format("it has {} bytes, which is no token file; "
+                       "expected a header of {} bytes; write one with tokenize",
+                       bytes, kTokenHeaderBytes));
   }
   TokenHeader header;
   read_exactly(file_, path_, 0, std::as_writable_bytes(std::span(header)));

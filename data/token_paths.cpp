@@ -37,7 +37,10 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   const int result =
       ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches.list);
   if (result == GLOB_NOMATCH) {
-    throw UsageError(fmt::format("no token file matches {}", pattern));
+    throw UsageError(
+        fmt::format("no token file matches {}; expected at least one; check "
+                    "the path and the pattern",
+                    pattern));
   }
   if (result != 0)
     throw SystemError(fmt::format("the folders of {} cannot be read", pattern));
@@ -102,7 +105,8 @@ std::vector<std::string> find_token_files(const std::string& path) {
   if (exists) return {path};
   if (shards.empty()) {
     throw UsageError(
-        fmt::format("token file {} does not exist, nor does its first shard {}",
+        fmt::format("token file {} does not exist, nor does its first shard "
+                    "{}; check the path, or write one with tokenize",
                     path, shard_path(path, 1)));
   }
   require_no_gap(shards, path);

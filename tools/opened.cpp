@@ -46,7 +46,10 @@ std::vector<std::string> safetensors_files(const std::string& path) {
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) return {path};
   if (!fs::exists(path, ignored))
-    throw UsageError(fmt::format("{} does not exist", path));
+    throw UsageError(
+        fmt::format("{} does not exist; expected a checkpoint, a run's folder "
+                    "or a safetensors file",
+                    path));
   const auto files = files_in(path);
   if (files.empty()) {
     throw UsageError(fmt::format(

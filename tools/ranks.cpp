@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <thread>
 
 #include "quire/comm/run.h"
 #include "quire/core/error.h"
@@ -88,11 +90,19 @@ bool is_ours_to_print(const comm::Failure& failure, int rank) {
          rank == (failure.rank == 0 ? 1 : 0);
 }
 
+// A launcher ends all ranks when one has ended, the one that prints among them:
+// the others leave it the time to.
+int end_in_world(const comm::Failure& failure, int rank, const Output& output) {
+  constexpr std::chrono::milliseconds kToPrint(200);
+  if (is_ours_to_print(failure, rank)) return output.failure(failure);
+  std::this_thread::sleep_for(kToPrint);
+  return failure.exit_code;
+}
+
 int fail_in_world(comm::Communicator& communicator, const comm::Failure& mine,
                   const Output& output) {
-  const comm::Failure first = first_failure(communicator, mine);
-  return is_ours_to_print(first, communicator.rank()) ? output.failure(first)
-                                                      : first.exit_code;
+  return end_in_world(first_failure(communicator, mine), communicator.rank(),
+                      output);
 }
 
 // This process is one rank.
@@ -104,9 +114,7 @@ int run_in_world(const comm::Launch& launch, const RankJob& job,
     if (launch.rank == 0) output.result(report.result);
     return report.exit_code;
   } catch (const comm::PeerError& error) {
-    const comm::Failure& failure = error.failure();
-    return is_ours_to_print(failure, launch.rank) ? output.failure(failure)
-                                                  : failure.exit_code;
+    return end_in_world(error.failure(), launch.rank, output);
   } catch (const UsageError& error) {
     return fail_in_world(
         *communicator,
@@ -116,6 +124,13 @@ int run_in_world(const comm::Launch& launch, const RankJob& job,
         *communicator,
         failure_at(*communicator, error.what(), comm::kSystemExit), output);
   }
+}
+
+std::string refusal_of_timeout(const std::string& text) {
+  double seconds = 0.0;
+  const bool number = CLI::detail::lexical_cast(text, seconds);
+  if (number && seconds > 0 && seconds <= 1e6) return {};
+  return fmt::format("{} is no number above 0, of at most 1e6", text);
 }
 
 void require_world(const comm::Launch& launch, const RankFlags& flags) {
@@ -154,7 +169,7 @@ void add_rank_flags(CLI::App& app, RankFlags& flags) {
 void add_timeout_option(CLI::App& app, double& timeout_s) {
   app.add_option("--timeout-s", timeout_s,
                  "seconds that a rank waits for its peers; 60 by default")
-      ->check(CLI::Range(1e-3, 1e6));
+      ->check(refusal_of_timeout);
 }
 
 void warn_of(const std::vector<std::string>& warnings,

@@ -59,6 +59,8 @@ std::int64_t held_out(const Options& options, std::int64_t tokens) {
       std::llround(static_cast<double>(tokens) * options.validation);
   if (tokens > 0 && held < tokens && (held > 0 || options.validation == 0))
     return held;
+  if (tokens == 0)
+    throw UsageError("the files hold no text; expected some to tokenize");
   throw UsageError(fmt::format(
       "the files hold {} tokens, of which --validation {} holds out {}; "
       "expected some in each part",

@@ -35,8 +35,10 @@ SafetensorsFile open_shard(const std::string& folder, const ShardFile& file) {
     throw UsageError(fmt::format("{:?} is no plain file name", file.name));
   SafetensorsFile open(joined(folder, file.name), File::Links::kRefuse);
   if (open.bytes() != file.bytes)
-    throw UsageError(fmt::format("{} has {} bytes; the manifest says {}",
-                                 open.path(), open.bytes(), file.bytes));
+    throw UsageError(fmt::format(
+        "{} has {} bytes; the manifest says {}: it was cut short or is of "
+        "another checkpoint; restore it or use another step",
+        open.path(), open.bytes(), file.bytes));
   if (open.header_checksum() != file.header_checksum)
     throw UsageError(fmt::format(
         "{} has the header {}; the manifest says {}: it belongs to another "

@@ -50,7 +50,9 @@ TEST(Usage, ErrorsAreObjectsToo) {
   const Ended ended = quire_command({"inspect", "absent", "--json"});
   const auto error = ended.json().at("error");
   EXPECT_EQ(error.at("exit"), 2);
-  EXPECT_EQ(error.at("message"), "absent does not exist");
+  EXPECT_EQ(error.at("message"),
+            "absent does not exist; expected a checkpoint, a run's folder or a "
+            "safetensors file");
   for (const char* key : {"rank", "step", "phase", "layer"})
     EXPECT_TRUE(error.at(key).is_null());
 }
