@@ -72,6 +72,7 @@ class Tensor {
   // UsageError with both shapes.
   Tensor view(const Shape& shape) const;
   // Elements [begin, begin + count) of the flat order, as shape [count].
+  // REQUIRES: they lie inside; else UsageError.
   Tensor range(std::int64_t begin, std::int64_t count) const;
   // As range, under a shape.
   Tensor range(std::int64_t begin, const Shape& shape) const {

@@ -6,18 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "quire/core/divide.h"
 #include "quire/core/error.h"
 #include "quire/data/token_batch.h"
 
 namespace quire::data {
-namespace {
-
-// For positive numbers.
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return (a - 1) / b + 1;
-}
-
-}  // namespace
 
 EvaluationWindows::EvaluationWindows(const Options& options)
     : options_(options) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
+#include "quire/core/divide.h"
 #include "quire/core/error.h"
 
 namespace quire::layout {
@@ -14,10 +16,6 @@ void require_positive(const char* what, int count) {
     throw UsageError(
         fmt::format("{} {} in a step; at least 1 is needed", count, what));
   }
-}
-
-int ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<int>((a + b - 1) / b);
 }
 
 // Of one step. 64 bits inside: a rank times a number of lanes may exceed 31.
@@ -87,12 +85,13 @@ Waves::Waves(int lanes, int ranks, int width, Order order)
   require_positive("lanes", lanes);
   require_positive("ranks", ranks);
   require_positive("lanes per wave", width);
-  const int most = ceil_div(lanes, ranks);
+  const auto most = static_cast<int>(divide_up(lanes, ranks));
   width_ = std::min(width, most);
   const Cut cut{.lanes = lanes, .ranks = ranks, .width = width_};
-  runs_.resize(order == Order::kAcrossRanks
-                   ? ceil_div(lanes, std::int64_t{width_} * ranks)
-                   : ceil_div(most, width_));
+  runs_.resize(static_cast<std::size_t>(
+      order == Order::kAcrossRanks
+          ? divide_up(lanes, std::int64_t{width_} * ranks)
+          : divide_up(most, width_)));
   for (int wave = 0; wave < count(); ++wave) {
     for (int rank = 0; rank < ranks; ++rank) {
       runs_[wave].push_back(order == Order::kAcrossRanks

@@ -53,8 +53,10 @@ class Waves {
   int ranks() const { return ranks_; }
   int width() const { return width_; }
   int count() const { return static_cast<int>(runs_.size()); }
+  // REQUIRES: 0 <= wave < count(), 0 <= rank < ranks().
   Run run(int wave, int rank) const { return runs_[wave][rank]; }
-  // All lanes of `rank`, in the order it works on them.
+  // All lanes of `rank`, in the order it works on them. REQUIRES: 0 <= rank <
+  // ranks().
   std::vector<int> of_rank(int rank) const;
 
  private:

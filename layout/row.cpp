@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "quire/core/divide.h"
 #include "quire/core/error.h"
 
 namespace quire::layout {
@@ -37,7 +38,7 @@ std::int64_t slice_of(std::span<const Member> members, int ranks) {
         fmt::format("a row for {} ranks; at least 1 is needed", ranks));
   }
   const std::int64_t tiles = tiles_in(members);
-  const std::int64_t per_rank = tiles / ranks + (tiles % ranks != 0 ? 1 : 0);
+  const std::int64_t per_rank = divide_up(tiles, ranks);
   if (per_rank > kMaxElements / kTile / ranks) {
     throw UsageError(fmt::format(
         "a row of {} tiles for {} ranks has more than 2^62 elements; split it "

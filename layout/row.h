@@ -53,7 +53,7 @@ class Row {
   // What `rank` owns, in the order of the row; without padding. REQUIRES: 0 <=
   // rank < ranks(); else UsageError.
   std::vector<Range> ranges(int rank) const;
-  // How many elements of the slice of `rank` no range covers.
+  // How many elements of the slice of `rank` no range covers. As ranges().
   std::int64_t padding(int rank) const;
 
  private:

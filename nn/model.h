@@ -54,11 +54,13 @@ class Model {
     append(std::move(name), std::make_unique<L>(std::move(options)), placement);
   }
   // The layer that stands at `name` once more, under a name of its own: shared
-  // parameters, other random numbers.
+  // parameters, other random numbers. UsageError if no layer has the name (with
+  // the nearest), or `as` is empty or taken.
   void repeat(std::string_view name, std::string as);
   // The parameter `alias` becomes the one named `target`: equal shapes, one
   // value, one gradient, one state; initialiser and flags are the target's.
-  // What was tied to `alias` comes along. Ids are given anew.
+  // What was tied to `alias` comes along. Ids are given anew. UsageError unless
+  // both are there, of equal shapes, and not one already.
   void tie(std::string_view alias, std::string_view target);
   // Every parameter whose name matches the glob ('*' and '?'; '*' crosses dots)
   // is not trained; a shared one if any of its names does. UsageError if none

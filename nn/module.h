@@ -48,6 +48,8 @@ class Module {
 template <class M>
 class Child {
  public:
+  // Throws UsageError if the name is empty, holds a '.', or is taken in the
+  // parent.
   Child(Module& parent, std::string name, typename M::Options options)
       : module_(std::move(options)) {
     parent.add_child(std::move(name), module_);
