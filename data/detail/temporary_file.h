@@ -12,7 +12,8 @@
 namespace quire::data {
 
 // The calls match: append* [write_at*] sync publish. Dies without publish: the
-// file is removed. Failures are SystemErrors that name `path`. Move-only.
+// file is removed. Failures name `path`: a folder where no file can be made is
+// a UsageError, what a disk does a SystemError. Move-only.
 class TemporaryFile {
  public:
   // Creates ".NAME.PID-N" in the folder of `path`, which must exist.

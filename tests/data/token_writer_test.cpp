@@ -199,7 +199,7 @@ TEST(TokenWriter, RefusesToFinishWithoutTokens) {
 
 TEST(TokenWriter, NamesAFolderThatDoesNotExist) {
   const TempFolder folder;
-  expect_refused<SystemError>(
+  expect_refused(
       [&] { write_all({.path = folder / "no/a.bin", .vocabulary = 256}, {1}); },
       {"no/a.bin", "No such file"});
 }
