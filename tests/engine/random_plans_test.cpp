@@ -70,7 +70,8 @@ class DrawnRun {
 
   Case case_;
   test::SumLoss loss_;
-  std::unique_ptr<optim::Optimizer> optimizer_ = optim::adamw({});
+  std::unique_ptr<optim::Optimizer> optimizer_ =
+      optim::adamw(optim::AdamOptions());
 };
 
 PlanShape shape_to_run(Draw& draw) {
