@@ -4,15 +4,12 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "quire/core/error.h"
+#include "quire/core/file_io.h"
+#include "tools/json.h"
 
 namespace quire::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string json_of(const comm::Failure& failure) {
   const auto number_or_null = [](std::int64_t number) {
@@ -27,8 +24,7 @@ std::string json_of(const comm::Failure& failure) {
                       {"layer", text_or_null(failure.layer)},
                       {"message", failure.message},
                       {"exit", failure.exit_code}};
-  return Json{{"error", error}}.dump(-1, ' ', false,
-                                     Json::error_handler_t::replace);
+  return line_of({{"error", error}});
 }
 
 // Where stderr is closed or full, nobody can be told.
@@ -50,8 +46,7 @@ void Output::result(const Result& result) const {
   const std::string text = json ? result.json + "\n" : result.text;
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw SystemError(fmt::format("the result cannot be written to stdout: {}",
-                                  std::strerror(errno)));
+    throw_system_error("the result", "written to stdout", errno);
   }
 }
 
