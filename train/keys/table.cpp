@@ -8,7 +8,7 @@ namespace {
 
 // A plan of this many is made within seconds.
 constexpr std::int64_t kMostLayers = 4096;
-constexpr std::int64_t kMostLanes = 1 << 16;
+constexpr std::int64_t kMostLanes = 1 << 14;
 constexpr std::int64_t kMostWidth = 1 << 20;
 constexpr std::int64_t kMostTokens = 1 << 30;  // what a batch can hold
 constexpr std::int64_t kMostIds = (std::int64_t{1} << 31) - 1;
