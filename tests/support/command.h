@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -33,9 +34,16 @@ inline void write_text(const std::string& path, const std::string& text) {
 class Started {
  public:
   explicit Started(const Words& words, const Words& environment = {},
-                   std::string program = QUIRE_COMMAND) {
+                   std::string program = QUIRE_COMMAND)
+      : Started(words, environment, std::move(program), 60) {}
+  // Whatever still runs after `most_s` seconds is ended.
+  Started(const Words& words, const Words& environment, std::string program,
+          unsigned most_s) {
+    std::fflush(nullptr);  // or the child would write it, too
     pid_ = fork();
-    if (pid_ == 0) become(words, environment, std::move(program));
+    if (pid_ != 0) return;
+    alarm(most_s);
+    become(words, environment, std::move(program));
   }
   ~Started() {
     if (pid_ > 0) kill(pid_, SIGKILL);
@@ -44,7 +52,13 @@ class Started {
   Started(const Started&) = delete;
   Started& operator=(const Started&) = delete;
 
+  pid_t pid() const { return pid_; }
   void send(int signal) const { kill(pid_, signal); }
+  bool is_running() const {
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return info.si_pid == 0;
+  }
   // Its children, in the order in which they were started.
   std::vector<pid_t> children() const {
     const std::string id = std::to_string(pid_);
@@ -74,7 +88,6 @@ class Started {
     };
     redirect(folder_ / "out", STDOUT_FILENO);
     redirect(folder_ / "err", STDERR_FILENO);
-    alarm(60);  // whatever hangs ends
     for (const std::string& entry : environment) {
       const auto equals = entry.find('=');
       setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);

@@ -1,0 +1,46 @@
+// The full matrix of failures, and the command under signals. Prints what went
+// wrong, and "N passed, M failed" as its last line.
+//
+//   check_failures [WORD...]   only the scenes whose names hold all the words
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/failures/command_scenes.h"
+#include "tests/failures/stage.h"
+
+namespace quire::failures {
+namespace {
+
+bool holds_all(const std::string& name, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (name.find(word) == std::string::npos) return false;
+  return true;
+}
+
+int run(const std::vector<std::string>& words) {
+  const Stage stage;
+  const CommandStage command(400);
+  std::vector<Scene> scenes;
+  const auto add = [&](Scene scene) {
+    if (holds_all(scene.name, words)) scenes.push_back(std::move(scene));
+  };
+  for (const Cell& cell : full_matrix()) add(scene_of(cell, stage, {}));
+  for (Scene& scene : command.scenes()) add(std::move(scene));
+  return play_and_count(scenes, 2);
+}
+
+}  // namespace
+}  // namespace quire::failures
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  try {
+    return quire::failures::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::printf("%s\n0 passed, 1 failed\n", error.what());
+    return 1;
+  }
+}
