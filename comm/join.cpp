@@ -1,28 +1,19 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <thread>
 
+#include "quire/comm/detail/meeting_folder.h"
 #include "quire/comm/launch.h"
 #include "quire/comm/store.h"
-#include "quire/core/hash.h"
 
 namespace quire::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr const char* kWorld = "world";
-
-std::filesystem::path folder_of(const Launch& launch) {
-  std::error_code error;
-  std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
-  if (error) temporary = "/tmp";
-  return temporary /
-         fmt::format("quire-{}-{}", geteuid(), to_hex(hash64(launch.run_id)));
-}
 
 // A folder that a dead run of the same name left may hold its address: then
 // rank 0's is still to come.
@@ -54,7 +45,7 @@ struct MeetingPlace {
 
 std::unique_ptr<Communicator> join_first(const Launch& launch,
                                          const LocalOptions& options) {
-  const MeetingPlace place(folder_of(launch));
+  const MeetingPlace place(meeting_folder(launch.run_id));
   LocalWorld world(launch.size, options);
   file_store(place.folder)->set(kWorld, world.address());
   return world.join(0);  // all have opened it
@@ -62,7 +53,7 @@ std::unique_ptr<Communicator> join_first(const Launch& launch,
 
 std::unique_ptr<Communicator> join_next(const Launch& launch,
                                         const LocalOptions& options) {
-  const auto store = file_store(folder_of(launch));
+  const auto store = file_store(meeting_folder(launch.run_id));
   LocalWorld world = open_world(*store, options.timeout_s);
   if (world.size() == launch.size) return world.join(launch.rank);
   throw UsageError(

@@ -24,7 +24,8 @@ struct RunResult {
 
 // Ranks 0 ... ranks - 1 as threads of this process. Returns when all have
 // ended; a thread that stalls cannot be removed: after the time-out its peers
-// end and the result names it, and the caller ends the process.
+// end and, at most 4 s later, the result names it; then the caller ends the
+// process.
 RunResult run_threads(int ranks, const LocalOptions& options,
                       const RankMain& main);
 

@@ -5,7 +5,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <utility>
 
+#include "quire/comm/detail/meeting_folder.h"
+#include "quire/comm/launch.h"
 #include "quire/comm/launcher/children.h"
 #include "quire/comm/launcher/pipe.h"
 #include "quire/comm/launcher/prefixed_output.h"
@@ -40,6 +44,41 @@ class ExecReport {
 
  private:
   Pipe pipe_;
+};
+
+// What a rank finds in its environment: torchrun's names.
+using Variables = std::vector<std::pair<std::string, std::string>>;
+Variables variables_of(int rank, int ranks, const std::string& run_id) {
+  return {{"RANK", std::to_string(rank)},
+          {"LOCAL_RANK", std::to_string(rank)},
+          {"WORLD_SIZE", std::to_string(ranks)},
+          {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
+          {"GROUP_RANK", "0"},
+          {"TORCHELASTIC_RUN_ID", run_id}};
+}
+
+// Where its ranks meet; removed for those that died before they could.
+class MeetingFolder {
+ public:
+  explicit MeetingFolder(const Variables& variables) {
+    const Environment process = process_environment();
+    const auto read =
+        [&](const std::string& name) -> std::optional<std::string> {
+      for (const auto& [key, value] : variables)
+        if (key == name) return value;
+      return process(name);
+    };
+    path_ = meeting_folder(detect_launch(read).run_id);
+  }
+  ~MeetingFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  MeetingFolder(const MeetingFolder&) = delete;
+  MeetingFolder& operator=(const MeetingFolder&) = delete;
+
+ private:
+  std::filesystem::path path_;
 };
 
 class CommandRun {
@@ -91,17 +130,13 @@ class CommandRun {
     report.fail_in_child();
   }
 
-  // torchrun's names.
   void set_environment(int rank) const {
-    const auto set = [](const char* name, const std::string& value) {
-      setenv(name, value.c_str(), 1);
-    };
-    set("RANK", std::to_string(rank));
-    set("LOCAL_RANK", std::to_string(rank));
-    set("WORLD_SIZE", std::to_string(options_.ranks));
-    set("LOCAL_WORLD_SIZE", std::to_string(options_.ranks));
-    set("GROUP_RANK", "0");
-    set("TORCHELASTIC_RUN_ID", run_id_);
+    for (const auto& [name, value] : variables(rank))
+      setenv(name.c_str(), value.c_str(), 1);
+  }
+
+  Variables variables(int rank) const {
+    return variables_of(rank, options_.ranks, run_id_);
   }
 
   void wait_once() {
@@ -133,6 +168,7 @@ class CommandRun {
 
   const CommandOptions& options_;
   const std::string run_id_;
+  const MeetingFolder meeting_{variables(0)};  // dies after the children
   std::vector<PrefixedOutput> outputs_;
   Children children_{Children::Signal::kGroup};
   RunResult result_;

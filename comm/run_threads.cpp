@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -10,13 +11,17 @@ namespace {
 // Kept by every thread: one that stalls outlives run_threads.
 struct ThreadRun {
   ThreadRun(int ranks, const LocalOptions& options, RankMain main)
-      : world(ranks, options), main(std::move(main)), codes(ranks, 0) {}
+      : world(ranks, options),
+        main(std::move(main)),
+        codes(ranks, 0),
+        over(ranks, false) {}
 
   LocalWorld world;
   RankMain main;
   std::mutex mutex;
   std::condition_variable ended_one;
   std::vector<int> codes;
+  std::vector<bool> over;
   int ended = 0;
   bool failed = false;
 
@@ -24,18 +29,32 @@ struct ThreadRun {
     const int code = run_rank(world, rank, main);
     const std::lock_guard lock(mutex);
     codes[rank] = code;
+    over[rank] = true;
     ++ended;
     failed = failed || world.failure().has_value();
     ended_one.notify_all();
   }
 
-  // True once all have ended; false if one has not a while after a failure.
+  // The rank that failed still runs: it stalls.
+  bool culprit_runs() const {
+    const auto failure = world.failure();
+    return failure && failure->rank >= 0 && !over[failure->rank];
+  }
+
+  // True once all have ended; false if one has not a while after a failure, or
+  // the one that stalls a little while.
   bool wait(int started, double grace_s) {
+    constexpr double kMostOfStall = 4.0;
+    const auto within = [](double s) {
+      return std::chrono::duration<double>(s);
+    };
     std::unique_lock lock(mutex);
     const auto all = [&] { return ended == started; };
     ended_one.wait(lock, [&] { return all() || failed; });
-    return ended_one.wait_for(lock, std::chrono::duration<double>(grace_s),
-                              all);
+    const auto told = [&] { return all() || !culprit_runs(); };
+    return ended_one.wait_for(lock, within(std::min(grace_s, kMostOfStall)),
+                              told) &&
+           ended_one.wait_for(lock, within(grace_s), all);
   }
 };
 
@@ -49,6 +68,8 @@ std::vector<std::thread> start(const std::shared_ptr<ThreadRun>& run,
       run->world.report_death(
           rank, std::string("its thread cannot be started: ") + error.what(),
           kSystemExit);
+      const std::lock_guard lock(run->mutex);
+      run->over[rank] = true;
       break;
     }
   }

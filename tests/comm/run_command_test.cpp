@@ -80,6 +80,18 @@ TEST_F(RunCommand, PassesATerminationOn) {
   EXPECT_EQ(result.exit_code, 128 + SIGTERM);
 }
 
+// Rank 0 has made the folder in which ranks meet, and dies before they have.
+TEST_F(RunCommand, RemovesWhereItsRanksWouldHaveMet) {
+  setenv("TMPDIR", folder_.path().c_str(), 1);
+  const auto result =
+      run(2, std::string("[ $RANK = 0 ] || exec sleep 100; ") + QUIRE_LAUNCHED +
+                 " & until ls -d $TMPDIR/quire-*;"
+                 " do sleep 0.01; done; kill -9 $! $$");
+  unsetenv("TMPDIR");
+  EXPECT_EQ(result.exit_code, 128 + SIGKILL);
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"output"});
+}
+
 TEST_F(RunCommand, RefusesWhatCannotBeRun) {
   const std::string message = usage_error_of(
       [] { run_command({.ranks = 2, .command = {"/no/such/program"}}); });
