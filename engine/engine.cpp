@@ -313,8 +313,6 @@ Evaluation Engine::evaluate(int lanes,
 
 std::int64_t Engine::updates() const { return state_->updates; }
 
-void Engine::set_updates(std::int64_t updates) { state_->updates = updates; }
-
 std::vector<StateRange> Engine::owned_state() const {
   return state_->ranges(state_->parameters.owned());
 }
@@ -323,7 +321,10 @@ std::vector<StateRange> Engine::held_state() const {
   return state_->ranges(state_->parameters.held());
 }
 
-void Engine::state_loaded() { state_->parameters.publish(); }
+void Engine::restored(std::int64_t updates) {
+  state_->updates = updates;
+  state_->parameters.publish();
+}
 
 void Engine::open() {
   State& s = *state_;

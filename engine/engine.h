@@ -101,18 +101,16 @@ class Engine {
   // rank gets. Collective.
   Evaluation evaluate(int lanes, const std::function<Batch(int lane)>& batch);
 
-  // Accepted updates so far: the optimizer's and the schedule's counter. A
-  // resume sets it.
+  // Accepted updates so far: the optimizer's and the schedule's counter.
   std::int64_t updates() const;
-  void set_updates(std::int64_t updates);
 
   // What this rank answers for: over all ranks every element of every kind
   // once.
   std::vector<StateRange> owned_state() const;
-  // What a load has to fill; at stage 0 more than what is owned. Call
-  // state_loaded() afterwards.
+  // What a load has to fill, at stage 0 more than what is owned; then
+  // restored() publishes the values and goes on behind that many updates.
   std::vector<StateRange> held_state() const;
-  void state_loaded();
+  void restored(std::int64_t updates);
 
   // The model's values whole on this rank until close(): for generation and
   // export. Collective.

@@ -167,7 +167,6 @@ void Run::load() {
   step_ = first_step_ = start_.progress.step;
   locate("load");
   load_state(state(), start_.checkpoint);
-  engine_.set_updates(start_.progress.updates);
 }
 
 void Run::announce_resume() {

@@ -115,8 +115,7 @@ void expect_bits_of_one_run(const test::Training& t, int stage) {
   rig.options.stage = static_cast<engine::Stage>(3 - stage);
   test::Ledger resumed;
   test::run(rig, [&](test::Hand& hand) {
-    half.ledger.load(hand, model);
-    hand.engine.set_updates(2);
+    half.ledger.load(hand, model, 2);
     for (std::int64_t i = 2; i < 4; ++i)
       test::step(hand, i, [&](int lane) { return batch(i, lane); });
     resumed.add(hand, model);

@@ -136,8 +136,7 @@ void load(const std::string& folder, engine::Engine& engine) {
     saved.load(range.kind, model.parameter(range.parameter).name, range.first,
                range.data);
   }
-  engine.set_updates(saved.manifest().progress.updates);
-  engine.state_loaded();
+  engine.restored(saved.manifest().progress.updates);
 }
 
 std::uint64_t fingerprint_of(const std::string& folder) {

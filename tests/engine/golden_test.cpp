@@ -106,7 +106,7 @@ struct Tiny {
       std::copy_n(values.begin() + range.first, range.data.numel(),
                   range.data.data<float>());
     }
-    hand.engine.state_loaded();
+    hand.engine.restored(0);
   }
 };
 

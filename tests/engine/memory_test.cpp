@@ -8,7 +8,6 @@
 #include "quire/models/gpt2.h"
 #include "quire/nn/layers.h"
 #include "quire/optim/adam.h"
-#include "quire/optim/optimizer.h"
 #include "tests/support/matrix.h"
 #include "tests/support/rig.h"
 #include "tests/support/token_loss.h"

@@ -433,8 +433,7 @@ TEST(Groups, ShareOneCountOfUpdatesAlsoOverAResume) {
     rig.options.stage = static_cast<Stage>(stage);
     test::Ledger second;
     test::run(rig, [&](Hand& hand) {
-      first.ledger.load(hand, bench.model);
-      hand.engine.set_updates(1);
+      first.ledger.load(hand, bench.model, 1);
       test::step(hand, 1, [](int) { return test::tokens({-0.25f}); });
       second.add(hand, bench.model);
     });

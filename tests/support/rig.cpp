@@ -103,7 +103,8 @@ std::vector<std::string> Ledger::names() const {
   return result;
 }
 
-void Ledger::load(Hand& hand, const nn::Model& model) const {
+void Ledger::load(Hand& hand, const nn::Model& model,
+                  std::int64_t updates) const {
   for (const engine::StateRange& range : hand.engine.held_state()) {
     const Elements& elements =
         bits_.at(range.kind + ":" + model.parameter(range.parameter).name);
@@ -111,7 +112,7 @@ void Ledger::load(Hand& hand, const nn::Model& model) const {
       range.data.data<float>()[i] =
           std::bit_cast<float>(elements.at(range.first + i));
   }
-  hand.engine.state_loaded();
+  hand.engine.restored(updates);
 }
 
 Trained train(const Rig& rig, int steps, const StepBatch& batch) {

@@ -57,7 +57,7 @@ class Ledger {
  public:
   void add(const Hand& hand, const nn::Model& model);
   // Fills what the rank holds, of fp32 states.
-  void load(Hand& hand, const nn::Model& model) const;
+  void load(Hand& hand, const nn::Model& model, std::int64_t updates = 0) const;
   // All elements of one kind of a parameter. Fails the test unless every
   // element is there exactly once.
   std::vector<float> values(const std::string& kind,

@@ -15,7 +15,7 @@ void read_values(const convert::HuggingFaceModel& source,
                 std::span(range.data.data<float>(),
                           static_cast<std::size_t>(range.data.numel())));
   }
-  engine.state_loaded();
+  engine.restored(0);
 }
 
 }  // namespace

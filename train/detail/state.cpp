@@ -94,7 +94,7 @@ void load_state(const RankState& state, const std::string& folder) {
                            saved.file_of(range.kind, name, range.first));
     saved.load(range.kind, name, range.first, range.data);
   }
-  state.engine->state_loaded();
+  state.engine->restored(saved.manifest().progress.updates);
 }
 
 }  // namespace quire::train
