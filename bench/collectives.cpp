@@ -32,7 +32,7 @@ using kernels::TreeStep;
 
 constexpr std::int64_t kRowBytes = std::int64_t{96} << 20;  // beyond any cache
 constexpr int kEmptyCalls = 2000;
-constexpr int kReductions = 4;  // that are timed as one
+constexpr int kReductions = 8;  // of a round
 
 // One rank's means.
 struct Rank {
@@ -169,26 +169,39 @@ class Adding {
   Tensor arrays_;
 };
 
-// Bytes per second of all ranks together.
 template <class Work>
-double bandwidth(Rank& rank, Work& work) {
-  rank.world.barrier(rank.call());
+double seconds(Work& work) {
   const double start = seconds_now();
-  for (int i = 0; i < kReductions; ++i) work.run();
-  const double mine = kReductions * work.bytes() / (seconds_now() - start);
-  return rank.sum(mine);
+  work.run();
+  return seconds_now() - start;
+}
+
+// Bytes per second of all ranks together.
+struct Bandwidths {
+  double reduction, adding;
+};
+
+// In short turns, so that both meet the same machine.
+Bandwidths measure_round(Rank& rank, Reduction& reduction, Adding& adding) {
+  double reducing_s = 0.0, adding_s = 0.0;
+  rank.world.barrier(rank.call());
+  for (int i = 0; i < kReductions; ++i) {
+    reducing_s += seconds(reduction);
+    adding_s += seconds(adding);
+  }
+  return {rank.sum(kReductions * reduction.bytes() / reducing_s),
+          rank.sum(kReductions * adding.bytes() / adding_s)};
 }
 
 void measure_reduction(Rank& rank) {
   Reduction reduction(rank);
   Adding adding(rank, reduction.bytes());
+  measure_round(rank, reduction, adding);  // memory is taken
   std::vector<double> reduced, ratios;
-  for (int round = -1; round < rank.rounds; ++round) {
-    const double ours = bandwidth(rank, reduction);
-    const double plain = bandwidth(rank, adding);
-    if (round < 0) continue;  // memory is taken
-    reduced.push_back(ours);
-    ratios.push_back(ours / plain);
+  for (int round = 0; round < rank.rounds; ++round) {
+    const Bandwidths both = measure_round(rank, reduction, adding);
+    reduced.push_back(both.reduction);
+    ratios.push_back(both.reduction / both.adding);
   }
   if (!rank.first()) return;
   std::printf("reduce, %d ranks: %5.1f GB/s, %3.0f %% of y = a + b\n",
