@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "quire/comm/meta.h"
+#include "quire/core/divide.h"
 
 namespace quire::engine {
 namespace {
@@ -126,7 +127,7 @@ DryRun largest_dry_run(const DryRunSetup& setup, int ranks) {
 
 std::vector<int> wave_widths(int lanes, int ranks) {
   constexpr int kAllBelow = 16;
-  std::vector<int> widths = {(lanes + ranks - 1) / ranks};
+  std::vector<int> widths = {static_cast<int>(divide_up(lanes, ranks))};
   while (widths.back() > kAllBelow)
     widths.push_back(std::max(widths.back() / 2, kAllBelow));
   while (widths.back() > 1) widths.push_back(widths.back() - 1);

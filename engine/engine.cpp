@@ -64,6 +64,14 @@ struct Engine::State {
             .lanes = lanes,
             .options = setup.options};
   }
+  SegmentSetup segments() {
+    return {.model = setup.model,
+            .structure = &structure,
+            .loss = setup.loss,
+            .options = &setup.options,
+            .stream = &compute,
+            .allocator = setup.allocator};
+  }
   // Where step()'s caller put a lane's batch.
   std::size_t batch_index(int lane) const {
     return static_cast<std::size_t>(std::ranges::find(lanes, lane) -
@@ -131,13 +139,7 @@ Engine::State::State(Setup given)
                  .allocator = setup.allocator,
                  .stream = &compute}),
       source(*setup.model, parameters, gradients),
-      runner({.model = setup.model,
-              .structure = &structure,
-              .loss = setup.loss,
-              .options = &setup.options,
-              .parameters = &source,
-              .stream = &compute,
-              .allocator = setup.allocator}),
+      runner(segments(), source),
       gather(communication_kind(setup), "gather", gather_pool,
              *setup.allocator),
       reduce(communication_kind(setup), "reduce", reduce_pool,
@@ -248,13 +250,8 @@ std::uint64_t Engine::fingerprint_kernels(const Batch& lane) {
   State& s = *state_;
   s.setup.communicator->locate(
       {.step = s.setup.communicator->location().step, .phase = "fingerprint"});
-  const std::string lines = hash_kernels({.model = s.setup.model,
-                                          .structure = &s.structure,
-                                          .loss = s.setup.loss,
-                                          .options = &s.setup.options,
-                                          .stream = &s.compute,
-                                          .allocator = s.setup.allocator},
-                                         *s.setup.optimizer, lane);
+  const std::string lines =
+      hash_kernels(s.segments(), *s.setup.optimizer, lane);
   return agreed_kernels(lines, *s.setup.communicator, s.compute);
 }
 

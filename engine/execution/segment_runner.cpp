@@ -85,14 +85,13 @@ nn::Values SegmentRunner::leaves(int segment, Tape& tape,
 SegmentRunner::Pending SegmentRunner::run(
     int segment, const State& state, const std::vector<NamedTensor>& inputs,
     Recording recording) {
-  Untrained untrained(*setup_.parameters);
+  Untrained untrained(*parameters_);
   const bool training = state.lane.mode == Mode::kTraining;
   Pending result;
   result.tape = std::make_unique<Tape>(Tape::Context{
       .stream = setup_.stream,
       .allocator = setup_.allocator,
-      .parameters =
-          recording == Recording::kYes ? setup_.parameters : &untrained,
+      .parameters = recording == Recording::kYes ? parameters_ : &untrained,
       .mode = training ? Tape::Mode::kTraining : Tape::Mode::kEvaluation,
       .seed = setup_.options->seed,
       .step = state.lane.step,

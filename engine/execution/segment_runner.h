@@ -12,26 +12,17 @@
 
 #include "quire/autograd/tape.h"
 #include "quire/core/batch.h"
-#include "quire/engine/options.h"
-#include "quire/engine/structure.h"
-#include "quire/nn/loss.h"
-#include "quire/nn/model.h"
+#include "quire/engine/execution/segment_setup.h"
 
 namespace quire::engine {
 
 // Used by the rank's thread.
 class SegmentRunner {
  public:
-  struct Setup {
-    const nn::Model* model;
-    const Structure* structure;
-    const nn::Loss* loss;
-    const Options* options;
-    autograd::ParameterSource* parameters;
-    Stream* stream;
-    Allocator* allocator;
-  };
-  explicit SegmentRunner(const Setup& setup) : setup_(setup) {}
+  // `parameters` is borrowed.
+  SegmentRunner(const SegmentSetup& setup,
+                autograd::ParameterSource& parameters)
+      : setup_(setup), parameters_(&parameters) {}
 
   enum class Mode : std::uint8_t { kTraining, kEvaluation };
   // A lane enters its wave: its batch's inputs are what the first segment gets.
@@ -92,7 +83,8 @@ class SegmentRunner {
       Pending& pending, const std::vector<NamedTensor>& gradients);
   void end_backward(int segment, int lane);
 
-  Setup setup_;
+  SegmentSetup setup_;
+  autograd::ParameterSource* parameters_;
   std::vector<State> states_;  // lanes of the wave in progress
 };
 

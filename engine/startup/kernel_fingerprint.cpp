@@ -19,8 +19,7 @@ namespace {
 
 class Fingerprint {
  public:
-  Fingerprint(const SegmentTrial::Setup& setup,
-              const optim::Optimizer& optimizer)
+  Fingerprint(const SegmentSetup& setup, const optim::Optimizer& optimizer)
       : setup_(setup),
         optimizer_(optimizer),
         values_(*setup.allocator, *setup.stream) {}
@@ -130,7 +129,7 @@ class Fingerprint {
     add("parameters", "normal initialiser", values);
   }
 
-  const SegmentTrial::Setup& setup_;
+  const SegmentSetup& setup_;
   const optim::Optimizer& optimizer_;
   FixedValues values_;
   std::string lines_;
@@ -138,7 +137,7 @@ class Fingerprint {
 
 }  // namespace
 
-std::string hash_kernels(const SegmentTrial::Setup& setup,
+std::string hash_kernels(const SegmentSetup& setup,
                          const optim::Optimizer& optimizer, const Batch& lane) {
   return Fingerprint(setup, optimizer).lines(lane);
 }

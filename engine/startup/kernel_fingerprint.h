@@ -18,7 +18,7 @@ namespace quire::engine {
 // Segments that do the same (layer types, shapes, operations, memory) are run
 // once. Holds one segment at a time: its parameters, their gradients and one
 // lane's activations. On the meta device the hashes are zero.
-std::string hash_kernels(const SegmentTrial::Setup& setup,
+std::string hash_kernels(const SegmentSetup& setup,
                          const optim::Optimizer& optimizer, const Batch& lane);
 
 // Collective. The hash of `lines`; UsageError, the same on all ranks, with the

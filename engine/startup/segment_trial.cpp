@@ -33,7 +33,7 @@ class MetaParameters final : public autograd::ParameterSource {
 
 }  // namespace
 
-SegmentTrial::SegmentTrial(const Setup& setup, const Batch& lane)
+SegmentTrial::SegmentTrial(const SegmentSetup& setup, const Batch& lane)
     : setup_(setup), values_(*setup.allocator, *setup.stream) {
   for (const auto& [name, tensor] : lane.targets) {
     targets_.targets.push_back(

@@ -7,11 +7,8 @@
 #include <vector>
 
 #include "quire/core/batch.h"
-#include "quire/engine/options.h"
+#include "quire/engine/execution/segment_setup.h"
 #include "quire/engine/startup/fixed_values.h"
-#include "quire/engine/structure.h"
-#include "quire/nn/loss.h"
-#include "quire/nn/model.h"
 
 namespace quire::engine {
 
@@ -24,16 +21,8 @@ using Flow = std::vector<NamedKind>;
 
 class SegmentTrial {
  public:
-  struct Setup {
-    const nn::Model* model;
-    const Structure* structure;
-    const nn::Loss* loss;
-    const Options* options;
-    Stream* stream;
-    Allocator* allocator;
-  };
   // Types and shapes are those of `lane`.
-  SegmentTrial(const Setup& setup, const Batch& lane);
+  SegmentTrial(const SegmentSetup& setup, const Batch& lane);
 
   // What enters the first segment.
   Flow inputs(const Batch& lane) const;
@@ -65,7 +54,7 @@ class SegmentTrial {
                        const nn::Values& in) const;
   void backward(autograd::Tape& tape, nn::Values out) const;
 
-  Setup setup_;
+  SegmentSetup setup_;
   FixedValues values_;
   Batch targets_;
 };

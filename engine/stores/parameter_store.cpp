@@ -26,19 +26,19 @@ ParameterStore::ParameterStore(const Setup& setup)
       if (row->empty()) continue;
       unit_rows_[static_cast<std::size_t>(u)].push_back(
           static_cast<int>(rows_.size()));
-      rows_.push_back(make_row(*row, u, row == &unit.trainable));
+      rows_.push_back(make_row(*row, u));
     }
   }
 }
 
 ParameterStore::RowState ParameterStore::make_row(const layout::Row& row,
-                                                  int unit, bool trainable) {
+                                                  int unit) {
   RowState state;
   state.row = &row;
   state.unit = unit;
-  state.trainable = trainable;
+  state.trainable = &row == &setup_.structure->unit(unit).trainable;
   place(state);
-  if (trainable) {
+  if (state.trainable) {
     const bool separate = compute() != DType::kF32;
     state.master = separate ? setup_.allocator->zeros(DType::kF32,
                                                       {state.published.numel()},

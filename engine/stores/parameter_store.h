@@ -90,7 +90,7 @@ class ParameterStore {
   bool whole() const { return setup_.options->stage != Stage::kParameters; }
   bool replicated() const { return setup_.options->stage == Stage::kNone; }
   DType compute() const { return setup_.options->precision.compute; }
-  RowState make_row(const layout::Row& row, int unit, bool trainable);
+  RowState make_row(const layout::Row& row, int unit);
   void place(RowState& state);
   void open(RowState& state, comm::Communicator& communicator,
             const comm::Call& call);

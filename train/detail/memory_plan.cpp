@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quire/core/bytes.h"
+#include "quire/core/divide.h"
 
 namespace quire::train {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr int kMostRanks = 64;  // that a suggestion goes up to
 
 int widest(const RunConfig& config, int ranks) {
-  return (config.batch.lanes + ranks - 1) / ranks;
+  return static_cast<int>(divide_up(config.batch.lanes, ranks));
 }
 
 int fixed_wave(const RunConfig& config, int ranks) {
