@@ -127,6 +127,11 @@ class Play {
   Play(const Cell& cell, const Stage& stage, const Limits& limits,
        const Place& place)
       : cell_(cell), stage_(stage), limits_(limits), place_(place) {}
+  ~Play() {
+    if (mounted_) umount2(place_.path("disk").c_str(), MNT_DETACH);
+  }
+  Play(const Play&) = delete;
+  Play& operator=(const Play&) = delete;
 
   void run() {
     prepare();
@@ -156,11 +161,12 @@ class Play {
 
   // A small disk of its own, where the system allows that; a file on it says
   // so. In a space of names that ends with this process.
-  void mount_disk() const {
+  void mount_disk() {
     if (unshare(CLONE_NEWNS) != 0) return;
     mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
     const std::string disk = place_.path("disk");
-    if (mount("quire", disk.c_str(), "tmpfs", 0, "size=1m") != 0) return;
+    mounted_ = mount("quire", disk.c_str(), "tmpfs", 0, "size=1m") == 0;
+    if (!mounted_) return;
     std::ofstream(disk + "/ballast").put('x');
   }
 
@@ -311,6 +317,7 @@ class Play {
   const Limits& limits_;
   const Place& place_;
   Shared<Page> page_;
+  bool mounted_ = false;
 };
 
 }  // namespace

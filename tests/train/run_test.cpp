@@ -166,6 +166,7 @@ TEST(Run, NamesTheTokenThatIsOutsideTheVocabulary) {
   const RunOutcome outcome = attempt(tiny.config(), {.ranks = 2});
   EXPECT_EQ(outcome.world.exit_code, 2);
   expect_text(outcome.message(), {"train.bin", "70", "16"});
+  expect_text(outcome.world.failure->to_string(), {": step 0: data: "});
   EXPECT_FALSE(std::filesystem::exists(tiny.path("run")));
 }
 
