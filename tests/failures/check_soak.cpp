@@ -18,6 +18,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,7 @@ class Round {
     const Blow blow = static_cast<Blow>(any(0, 2));
     if (struck) strike(blow, started);
     const int code = started.wait();
+    if (code == 127) throw std::runtime_error("the command cannot be run");
     if (struck && blow == Blow::kKillsAll) wait_for_orphans();
     if (code == 0) return is_through({code, started.out(), started.err()});
     expect_code(code, blow, started);
