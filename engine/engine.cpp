@@ -37,12 +37,13 @@ class Source final : public autograd::ParameterSource {
   GradientStore* gradients_;
 };
 
-// Work that peers take part in runs beside the rank's own arithmetic; without
-// peers there is nothing to wait for.
+// Exchanges that run beside the rank's own arithmetic have threads. Without
+// peers, or where the plan waits for each at once, these would only be woken.
 Stream::Kind communication_kind(const Setup& setup) {
-  const bool alone = setup.communicator->size() == 1 ||
-                     setup.allocator->device() == Device::kMeta;
-  return alone ? Stream::Kind::kInline : Stream::Kind::kBackground;
+  const bool waits_at_once = setup.communicator->size() == 1 ||
+                             setup.options.prefetch == 0 ||
+                             setup.allocator->device() == Device::kMeta;
+  return waits_at_once ? Stream::Kind::kInline : Stream::Kind::kBackground;
 }
 
 const Setup& checked(const Setup& setup) {
