@@ -56,7 +56,7 @@ TEST(Run, NeedsWhatWasPredictedOnAnyNumberOfRanks) {
 TEST(Run, NeedsWhatWasPredictedWhereverItsLanesLieInTheTree) {
   const TinyRuns tiny;
   for (const int ranks : {2, 3, 4}) {
-    const std::string name = "r" + std::to_string(ranks);
+    const std::string name = std::to_string(ranks);
     const auto config =
         tiny.config({"output=" + tiny.path(name), "batch.lanes=10",
                      "zero.stage=" + std::to_string(ranks - 1)});
