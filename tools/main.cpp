@@ -86,6 +86,15 @@ void keep_standard_streams() {
   if (opened >= 0) close(opened);
 }
 
+constexpr const char* kExitCodes =
+    "Exit codes:\n"
+    "  0   done\n"
+    "  1   what was to be checked does not hold\n"
+    "  2   something that was given is wrong: a flag, a key, a file\n"
+    "  3   a rank, a device or a disk failed\n"
+    "  4   the training diverged\n"
+    "  75  stopped by SIGTERM or SIGINT, after a save";
+
 int run(int argc, char** argv) {
   CLI::App app("Sharded data-parallel training.", "quire");
   const Output output(form_of(argc, argv));
@@ -93,6 +102,7 @@ int run(int argc, char** argv) {
   app.add_flag("--version", version,
                "version, commit, compiler, libraries and instruction set");
   add_json_flag(app);
+  app.footer(kExitCodes);
   const std::vector<Command> commands = add_commands(app);
   try {
     app.parse(argc, argv);

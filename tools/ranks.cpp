@@ -43,12 +43,21 @@ RankReport work_of(const RankJob& job, comm::Communicator& communicator,
   }
 }
 
-int finish(const comm::RunResult& run, const Result& result,
+comm::Failure advised(const RankJob& job, comm::Failure failure) {
+  const bool may_help = failure.exit_code == comm::kSystemExit &&
+                        failure.step > 0 && failure.phase != "load";
+  const std::string advice = may_help && job.advice ? job.advice() : "";
+  if (!failure.detail.empty() && !advice.empty()) failure.detail += '\n';
+  failure.detail += advice;
+  return failure;
+}
+
+int finish(const RankJob& job, const comm::RunResult& run, const Result& result,
            const Output& output) {
   if (run.failure) {
     comm::Failure failure = *run.failure;
     failure.exit_code = run.exit_code;
-    return output.failure(failure);
+    return output.failure(advised(job, failure));
   }
   output.result(result);
   return run.exit_code;
@@ -63,7 +72,7 @@ int run_as_processes(int ranks, const RankJob& job, const Output& output) {
   };
   const comm::RunResult run =
       comm::run_processes(ranks, {.timeout_s = job.timeout_s}, main);
-  return finish(run, file.read(), output);
+  return finish(job, run, file.read(), output);
 }
 
 int run_as_threads(int ranks, const RankJob& job, const Output& output) {
@@ -75,7 +84,7 @@ int run_as_threads(int ranks, const RankJob& job, const Output& output) {
   };
   const comm::RunResult run =
       comm::run_threads(ranks, {.timeout_s = job.timeout_s}, main);
-  const int exit_code = finish(run, result, output);
+  const int exit_code = finish(job, run, result, output);
   if (!run.failure) return exit_code;
   // A rank that stalls is still a thread of this process and may use anything.
   std::cout.flush();
@@ -92,17 +101,19 @@ bool is_ours_to_print(const comm::Failure& failure, int rank) {
 
 // A launcher ends all ranks when one has ended, the one that prints among them:
 // the others leave it the time to.
-int end_in_world(const comm::Failure& failure, int rank, const Output& output) {
+int end_in_world(const RankJob& job, const comm::Failure& failure, int rank,
+                 const Output& output) {
   constexpr std::chrono::milliseconds kToPrint(200);
-  if (is_ours_to_print(failure, rank)) return output.failure(failure);
+  if (is_ours_to_print(failure, rank))
+    return output.failure(advised(job, failure));
   std::this_thread::sleep_for(kToPrint);
   return failure.exit_code;
 }
 
-int fail_in_world(comm::Communicator& communicator, const comm::Failure& mine,
-                  const Output& output) {
-  return end_in_world(first_failure(communicator, mine), communicator.rank(),
-                      output);
+int fail_in_world(const RankJob& job, comm::Communicator& communicator,
+                  const comm::Failure& mine, const Output& output) {
+  return end_in_world(job, first_failure(communicator, mine),
+                      communicator.rank(), output);
 }
 
 // This process is one rank.
@@ -114,14 +125,14 @@ int run_in_world(const comm::Launch& launch, const RankJob& job,
     if (launch.rank == 0) output.result(report.result);
     return report.exit_code;
   } catch (const comm::PeerError& error) {
-    return end_in_world(error.failure(), launch.rank, output);
+    return end_in_world(job, error.failure(), launch.rank, output);
   } catch (const UsageError& error) {
     return fail_in_world(
-        *communicator,
+        job, *communicator,
         failure_at(*communicator, error.what(), comm::kUsageExit), output);
   } catch (const std::exception& error) {
     return fail_in_world(
-        *communicator,
+        job, *communicator,
         failure_at(*communicator, error.what(), comm::kSystemExit), output);
   }
 }

@@ -39,6 +39,9 @@ struct RankJob {
   RankFlags flags;
   double timeout_s = 60.0;  // of one wait for peers
   RankWork work;
+  // How to go on after a step in which a rank, a device or a disk failed; said
+  // before the error, unless it is empty.
+  std::function<std::string()> advice = {};
 };
 
 // Rank 0 tells of each on stderr.

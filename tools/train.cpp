@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "quire/checkpoint/run_folder.h"
 #include "quire/core/error.h"
 #include "quire/train/config_keys.h"
 #include "quire/train/run.h"
@@ -36,6 +39,17 @@ RankReport report_of(const train::TrainResult& result) {
           .exit_code = result.stopped ? train::kStoppedExit : 0};
 }
 
+std::string how_to_go_on(const std::string& folder) {
+  if (!std::filesystem::is_directory(folder)) return {};
+  std::string newest;
+  for (const checkpoint::Step& step : checkpoint::list_steps(folder)) {
+    if (step.problem.empty()) newest = step.path;
+  }
+  if (newest.empty()) return {};
+  return fmt::format("to go on behind {}: the same command with --resume auto",
+                     newest);
+}
+
 int run(const Options& options, const Output& output) {
   const train::RunConfig config = config_of(options);
   const auto work = [&](comm::Communicator& communicator, int local_ranks) {
@@ -44,9 +58,11 @@ int run(const Options& options, const Output& output) {
         config, {.resume = options.resume, .local_ranks = local_ranks},
         communicator, *sink));
   };
-  return run_ranks(
-      {.flags = options.ranks, .timeout_s = config.timeout_s, .work = work},
-      output);
+  return run_ranks({.flags = options.ranks,
+                    .timeout_s = config.timeout_s,
+                    .work = work,
+                    .advice = [&] { return how_to_go_on(config.output); }},
+                   output);
 }
 
 // For docs/configuration.md.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "quire/core/bytes.h"
 #include "quire/core/hash.h"
@@ -13,28 +14,36 @@ bool PlanReport::any_fits() const {
   return std::ranges::any_of(plans, &Entry::fits);
 }
 
+namespace {
+
+// Of the steps of this start.
+std::string figures_of(const TrainResult& r) {
+  return fmt::format(
+      "speed         {:.0f} tokens/s on {}, stage {}, {} per wave\n"
+      "peak memory   predicted {}, measured {}\n"
+      "wire          predicted {}, measured {}\n"
+      "collectives   predicted {}, measured {}\n",
+      r.tokens_per_s, counted(r.ranks, "rank"), r.stage,
+      counted(r.wave, "lane"), format_bytes(r.memory.predicted_peak_bytes),
+      format_bytes(r.memory.measured_peak_bytes),
+      format_bytes(r.predicted.wire_bytes), format_bytes(r.measured.wire_bytes),
+      r.predicted.collectives, r.measured.collectives);
+}
+
+}  // namespace
+
 std::string to_text(const TrainResult& r) {
-  std::string text = fmt::format(
-      "steps         {} (skipped: {}){}\n"
-      "loss          {:.6f}\n",
-      r.steps, r.skipped, r.stopped ? ", stopped by a signal" : "", r.loss);
+  const bool ran = !std::isnan(r.loss);
+  std::string text =
+      fmt::format("steps         {} (skipped: {}){}\n", r.steps, r.skipped,
+                  r.stopped ? ", stopped by a signal" : "");
+  if (ran) text += fmt::format("loss          {:.6f}\n", r.loss);
   if (r.validation) {
     text += fmt::format("validation    {:.6f} over {} targets\n",
                         r.validation->loss, r.validation->targets);
   }
-  text += fmt::format(
-      "speed         {:.0f} tokens/s on {}, stage {}, {} per wave\n"
-      "peak memory   predicted {}, measured {}\n",
-      r.tokens_per_s, counted(r.ranks, "rank"), r.stage,
-      counted(r.wave, "lane"), format_bytes(r.memory.predicted_peak_bytes),
-      format_bytes(r.memory.measured_peak_bytes));
-  text += fmt::format(
-      "wire          predicted {}, measured {}\n"
-      "collectives   predicted {}, measured {}\n"
-      "fingerprint   {}\n",
-      format_bytes(r.predicted.wire_bytes), format_bytes(r.measured.wire_bytes),
-      r.predicted.collectives, r.measured.collectives, to_hex(r.fingerprint));
-  return text;
+  if (ran) text += figures_of(r);
+  return text + fmt::format("fingerprint   {}\n", to_hex(r.fingerprint));
 }
 
 std::string to_text(const EvaluateResult& result) {

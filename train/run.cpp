@@ -145,6 +145,7 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
   kernels_ = engine_.fingerprint_kernels(blueprint_.lane());
   const bool resumes = !start_.checkpoint.empty();
   if (resumes) load();  // of damage nothing is left in a new folder
+  locate("start");
   if (is_root()) prepare_folder(config());
   announce();
   if (resumes) announce_resume();

@@ -109,7 +109,7 @@ class Endless {
   Started started_;
 };
 
-TEST(Train, NamesARankThatIsKilled) {
+TEST(Train, NamesARankThatIsKilledAndHowToGoOn) {
   Endless run({"-n", "3"});
   const auto children = run.started().children();
   ASSERT_EQ(children.size(), 3u);
@@ -120,7 +120,12 @@ TEST(Train, NamesARankThatIsKilled) {
   EXPECT_EQ(error.at("rank"), 1);
   EXPECT_GE(error.at("step"), 19);
   EXPECT_EQ(error.at("exit"), 3);
-  EXPECT_NE(ended.err.find("\nerror: rank 1 in step "), std::string::npos);
+  EXPECT_NE(ended.err.find("\nto go on behind " + run.folder().path("run") +
+                           "/step-000"),
+            std::string::npos);
+  EXPECT_NE(ended.err.find(": the same command with --resume auto\n"
+                           "error: rank 1 in step "),
+            std::string::npos);
   EXPECT_EQ(quire_command({"verify", run.folder().path("run")}).code, 0);
 }
 

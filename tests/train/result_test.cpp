@@ -42,5 +42,15 @@ TEST(ResultJson, HoldsAnyBytesOfAText) {
   EXPECT_EQ(json["text"], "a\xEF\xBF\xBD\n");
 }
 
+TEST(ResultText, GivesNoFiguresOfAStartWithoutSteps) {
+  const std::string text =
+      to_text(TrainResult{.loss = std::numeric_limits<double>::quiet_NaN(),
+                          .steps = 40,
+                          .fingerprint = 0x2a});
+  EXPECT_EQ(text,
+            "steps         40 (skipped: 0)\n"
+            "fingerprint   000000000000002a\n");
+}
+
 }  // namespace
 }  // namespace quire::train
