@@ -43,11 +43,11 @@ TEST(ResultJson, HoldsAnyBytesOfAText) {
 }
 
 TEST(ResultText, GivesNoFiguresOfAStartWithoutSteps) {
-  const std::string text =
-      to_text(TrainResult{.loss = std::numeric_limits<double>::quiet_NaN(),
-                          .steps = 40,
-                          .fingerprint = 0x2a});
-  EXPECT_EQ(text,
+  TrainResult result;
+  result.loss = std::numeric_limits<double>::quiet_NaN();
+  result.steps = 40;
+  result.fingerprint = 0x2a;
+  EXPECT_EQ(to_text(result),
             "steps         40 (skipped: 0)\n"
             "fingerprint   000000000000002a\n");
 }
