@@ -51,10 +51,9 @@ TEST(Counted, AddsAnSButToOne) {
 }
 
 TEST(ProgressBar, IsAsFullAsTheWorkIsDone) {
-  EXPECT_EQ(progress_bar(0, 8), "[" + std::string(40, ' ') + "]");
-  EXPECT_EQ(progress_bar(2, 8),
-            "[" + std::string(10, '#') + std::string(30, ' ') + "]");
-  EXPECT_EQ(progress_bar(9, 8), "[" + std::string(40, '#') + "]");
+  EXPECT_EQ(progress_bar(0, 8), "[                                        ]");
+  EXPECT_EQ(progress_bar(2, 8), "[##########                              ]");
+  EXPECT_EQ(progress_bar(9, 8), "[########################################]");
   EXPECT_EQ(progress_bar(0, 0), progress_bar(1, 1));
 }
 

@@ -41,7 +41,9 @@ TEST(State, FollowsNamesWhateverTheOrderOfTheLayers) {
   test::run(products.rig(saved, 2), [&](test::Hand& hand) {
     test::step(hand, 0, [](int) { return test::tokens({1}); });
     Together together(hand.communicator);
-    save_state({&saved, &hand.engine, &together}, {.config = "{}"},
+    StateLabel label{};
+    label.config = "{}";
+    save_state({&saved, &hand.engine, &together}, label,
                {.folder = folder.path(), .keep = 0});
     before.add(hand, saved);
   });
