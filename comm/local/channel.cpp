@@ -71,7 +71,7 @@ Channel::Channel(Options options)
       block_(control_.channel(options_.index)),
       timeout_(std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::duration<double>(options_.world->timeout_s()))),
-      spins_(usable_cores() > control_.size()) {}
+      spins_(usable_cores() >= control_.size()) {}
 
 void Channel::in_turn(std::uint64_t turn, const std::function<void()>& work) {
   const Clock::time_point deadline = Clock::now() + timeout_;

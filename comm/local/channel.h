@@ -96,7 +96,7 @@ class Channel {
   Control control_;
   ChannelBlock& block_;
   std::chrono::nanoseconds timeout_;
-  bool spins_;
+  bool spins_;  // a moment before it sleeps: every rank has a core
   Turns turns_;
   std::uint64_t turns_taken_ = 0;
   std::uint64_t phase_ = 0;  // phases this rank has arrived at
