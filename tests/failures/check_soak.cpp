@@ -187,7 +187,8 @@ Sample sample_of(pid_t pid) {
           .threads = value_of(status, "Threads")};
 }
 
-// Of many samples the least: files are open for a moment while it saves.
+// Of many samples the least: files are open while it saves, which on a slow
+// disk is most of the time unless it saves seldom.
 Sample least_of(const std::vector<Sample>& samples, std::size_t first,
                 std::size_t last) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
@@ -223,7 +224,8 @@ void live_long(const CommandStage& stage, const Place& place, Kind kind,
                double seconds, Counts& counts) {
   const Words words =
       stage.words(kind, 3, place.path("run"),
-                  {"--set", "steps=1000000000", "--set", "evaluate.every=50"});
+                  {"--set", "steps=1000000000", "--set", "evaluate.every=50",
+                   "--set", "checkpoint.every=1000"});
   Started started(words, {}, QUIRE_COMMAND,
                   static_cast<unsigned>(seconds) + 120);
   const std::int64_t begin = now_ns();
