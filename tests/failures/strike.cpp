@@ -121,8 +121,9 @@ bool Striker::is_call_to_strike(const comm::Call& call) const {
 bool Striker::is_read_to_strike(const std::string& path) const {
   const std::lock_guard lock(mutex);
   switch (cell_.phase) {
-    case Phase::kData:  // reads for the struck step, ahead
-      return cell_.processes && step_ == kStruckStep - 1 &&
+    case Phase::kData:  // reads for the struck step, ahead or when it begins
+      return cell_.processes && phase_ != "save" &&
+             (step_ == kStruckStep - 1 || step_ == kStruckStep) &&
              is_named(path, "train.bin");
     case Phase::kLoad:
       return phase_ == "load" && is_named(layer_, "shard-");
