@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "quire/checkpoint/run_folder.h"
+#include "quire/checkpoint/checkpoint.h"
 #include "quire/core/error.h"
 #include "quire/train/config_keys.h"
 #include "quire/train/run.h"
@@ -39,15 +37,15 @@ RankReport report_of(const train::TrainResult& result) {
           .exit_code = result.stopped ? train::kStoppedExit : 0};
 }
 
+// What is wrong with the folder must not hide what is told of the run.
 std::string how_to_go_on(const std::string& folder) {
-  if (!std::filesystem::is_directory(folder)) return {};
-  std::string newest;
-  for (const checkpoint::Step& step : checkpoint::list_steps(folder)) {
-    if (step.problem.empty()) newest = step.path;
+  try {
+    return fmt::format(
+        "to go on behind {}: the same command with --resume auto",
+        checkpoint::Checkpoint::open(folder).folder());
+  } catch (const std::exception&) {
+    return {};
   }
-  if (newest.empty()) return {};
-  return fmt::format("to go on behind {}: the same command with --resume auto",
-                     newest);
 }
 
 int run(const Options& options, const Output& output) {
