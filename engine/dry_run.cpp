@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -42,31 +40,21 @@ class PeakWatch {
   std::array<std::int64_t, kCategories> own_{};  // of every category
 };
 
-void add_merges(std::span<const int> lanes, int all, std::vector<int>& work) {
-  std::vector<layout::Node> leaves;
-  for (const int lane : lanes) leaves.push_back({0, lane});
-  const layout::Merge merge = layout::merge(leaves, all);
-  work.insert(work.end(), merge.adds.begin(), merge.adds.end());
-}
-
-bool consecutive(const std::vector<int>& lanes) {
-  return lanes.empty() || lanes.back() - lanes.front() == std::ssize(lanes) - 1;
-}
-
 // Ranks for which this is equal run the same ops on the same shapes: they have
-// as many lanes in every wave, and these merge in the same order, on which
-// depends how many rows of gradients wait for a sibling.
-std::vector<int> work_of(const layout::Waves& waves, int rank) {
+// as many lanes in every wave, and what one reduce sends merges in the same
+// order, on which depends how many rows of gradients wait for a sibling.
+std::vector<int> work_of(const layout::Waves& waves, Stage stage, int rank) {
   std::vector<int> work;
   for (int wave = 0; wave < waves.count(); ++wave) {
-    const layout::Run run = waves.run(wave, rank);
-    std::vector<int> lanes(static_cast<std::size_t>(run.count()));
-    std::iota(lanes.begin(), lanes.end(), run.begin);
-    work.push_back(run.count());
-    add_merges(lanes, waves.lanes(), work);
+    work.push_back(waves.run(wave, rank).count());
+    if (!reduces_every_wave(stage) && wave > 0) continue;
+    std::vector<layout::Node> leaves;
+    const layout::Run sent = reduced_lanes(waves, stage, wave, rank);
+    for (int lane = sent.begin; lane < sent.end; ++lane)
+      leaves.push_back({0, lane});
+    const layout::Merge merge = layout::merge(leaves, waves.lanes());
+    work.insert(work.end(), merge.adds.begin(), merge.adds.end());
   }
-  const std::vector<int> lanes = waves.of_rank(rank);
-  if (consecutive(lanes)) add_merges(lanes, waves.lanes(), work);
   return work;
 }
 
@@ -117,7 +105,8 @@ DryRun largest_dry_run(const DryRunSetup& setup, int ranks) {
   std::set<std::vector<int>> seen;
   std::optional<DryRun> largest;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (!seen.insert(work_of(waves, rank)).second) continue;
+    if (!seen.insert(work_of(waves, setup.options.stage, rank)).second)
+      continue;
     DryRun run = dry_run(setup, ranks, rank);
     if (!largest || run.memory.total_peak > largest->memory.total_peak)
       largest = std::move(run);
