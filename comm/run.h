@@ -11,6 +11,9 @@
 
 namespace quire::comm {
 
+// Seconds, at most, that ranks have to end by themselves after a failure.
+inline constexpr double kMostGrace = 4.0;
+
 // What a rank does; the result is its exit code (0: done). An exception ends
 // the run: UsageError as exit code 2, any other as 3, with the communicator's
 // location as the place.
@@ -24,18 +27,18 @@ struct RunResult {
 
 // Ranks 0 ... ranks - 1 as threads of this process. Returns when all have
 // ended; a thread that stalls cannot be removed: after the time-out its peers
-// end and, at most 4 s later, the result names it; then the caller ends the
-// process.
+// end and, at most kMostGrace later, the result names it; then the caller ends
+// the process.
 RunResult run_threads(int ranks, const LocalOptions& options,
                       const RankMain& main);
 
 // Ranks as direct children, forked in rank order. REQUIRES: this process has
 // one thread. Children end by _exit after flushing stdio. A dead child is
 // located and reported within a second; then the others are given the
-// time-out, at most 4 s, to end by themselves, then SIGKILLed: none is left.
-// SIGTERM and SIGINT are passed on to the children as SIGTERM, a second one as
-// SIGKILL; a run that fails after one ends with 128 + its number. Children
-// ignore SIGINT, which a terminal sends to all. A rank dies with this
+// time-out, at most kMostGrace, to end by themselves, then SIGKILLed: none is
+// left. SIGTERM and SIGINT are passed on to the children as SIGTERM, a second
+// one as SIGKILL; a run that fails after one ends with 128 + its number.
+// Children ignore SIGINT, which a terminal sends to all. A rank dies with this
 // process (parent-death signal).
 RunResult run_processes(int ranks, const LocalOptions& options,
                         const RankMain& main);
@@ -49,7 +52,7 @@ struct CommandOptions {
   int ranks;
   std::vector<std::string> command;
   bool prefix = true;
-  double grace_s = 4.0;  // between SIGTERM to the survivors and SIGKILL
+  double grace_s = kMostGrace;  // between SIGTERM to the survivors and SIGKILL
 };
 RunResult run_command(const CommandOptions& options);
 

@@ -42,7 +42,6 @@ class ProcessRun {
  public:
   ProcessRun(int ranks, const LocalOptions& options, const RankMain& main)
       : world_(ranks, options), main_(main), codes_(ranks, 0) {
-    constexpr double kMostGrace = 4.0;  // s
     grace_ =
         std::chrono::duration<double>(std::min(options.timeout_s, kMostGrace));
   }

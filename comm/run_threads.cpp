@@ -44,7 +44,6 @@ struct ThreadRun {
   // True once all have ended; false if one has not a while after a failure, or
   // the one that stalls a little while.
   bool wait(int started, double grace_s) {
-    constexpr double kMostOfStall = 4.0;
     const auto within = [](double s) {
       return std::chrono::duration<double>(s);
     };
@@ -52,7 +51,7 @@ struct ThreadRun {
     const auto all = [&] { return ended == started; };
     ended_one.wait(lock, [&] { return all() || failed; });
     const auto told = [&] { return all() || !culprit_runs(); };
-    return ended_one.wait_for(lock, within(std::min(grace_s, kMostOfStall)),
+    return ended_one.wait_for(lock, within(std::min(grace_s, kMostGrace)),
                               told) &&
            ended_one.wait_for(lock, within(grace_s), all);
   }
