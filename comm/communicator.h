@@ -103,6 +103,10 @@ class Communicator {
   // Cheap: a few stores. Read by peers and the launcher when this rank dies.
   virtual void locate(const Location& location) = 0;
   virtual Location location() const = 0;
+  // As locate, in the step in which this rank is.
+  void enter(std::string_view phase, std::string_view layer = "") {
+    locate({.step = location().step, .phase = phase, .layer = layer});
+  }
   // Ends every wait of every rank of the world with PeerError(failure). The
   // first failure of a world is kept.
   virtual void abort(const Failure& failure) noexcept = 0;

@@ -249,8 +249,7 @@ Engine::~Engine() = default;
 
 std::uint64_t Engine::fingerprint_kernels(const Batch& lane) {
   State& s = *state_;
-  s.setup.communicator->locate(
-      {.step = s.setup.communicator->location().step, .phase = "fingerprint"});
+  s.setup.communicator->enter("fingerprint");
   const std::string lines =
       hash_kernels(s.segments(), *s.setup.optimizer, lane);
   return agreed_kernels(lines, *s.setup.communicator, s.compute);

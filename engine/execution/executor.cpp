@@ -57,9 +57,7 @@ void Executor::locate(const Op& op) {
     communicator.locate(
         {.step = work_->step, .phase = name_of(op.kind), .layer = layer});
   } else {
-    communicator.locate({.step = communicator.location().step,
-                         .phase = "evaluate",
-                         .layer = layer});
+    communicator.enter("evaluate", layer);
   }
 }
 

@@ -44,7 +44,7 @@ comm::Communicator& agreed(const Agreement& agreement,
   const std::string text = text_of(agreement);
   const comm::Call call{
       .stream = &stream, .purpose = comm::Purpose::kControl, .unit = "plan"};
-  communicator.locate({.step = communicator.location().step, .phase = "start"});
+  communicator.enter("start");
   const auto difference = first_difference(communicator, text, call);
   if (!difference) return communicator;
   throw UsageError(fmt::format(

@@ -182,7 +182,7 @@ Start parse_start(const std::string& text) {
 
 Start settle(const Blueprint& blueprint, const TrainOptions& options,
              std::uint64_t data, Together& together) {
-  together.locate("plan");
+  together.communicator().enter("plan");
   const RunConfig& config = blueprint.config;
   const int ranks = together.communicator().size();
   const int local = options.local_ranks > 0 ? options.local_ranks : ranks;

@@ -82,16 +82,15 @@ Saved save_state(const RankState& state, const StateLabel& label,
 }
 
 void load_state(const RankState& state, const std::string& folder) {
-  state.together->locate("load",
-                         std::filesystem::path(folder).filename().string());
+  comm::Communicator& communicator = state.together->communicator();
+  communicator.enter("load", std::filesystem::path(folder).filename().string());
   const auto saved = checkpoint::Checkpoint::open(folder);
   const auto held = state.engine->held_state();
   saved.expect(expected_of(state, held),
                checkpoint::Checkpoint::States::kNamed);
   for (const engine::StateRange& range : held) {
     const std::string& name = info(state, range.parameter).name;
-    state.together->locate("load",
-                           saved.file_of(range.kind, name, range.first));
+    communicator.enter("load", saved.file_of(range.kind, name, range.first));
     saved.load(range.kind, name, range.first, range.data);
   }
   state.engine->restored(saved.manifest().progress.updates);

@@ -22,13 +22,6 @@ class Together {
   comm::Communicator& communicator() const { return *communicator_; }
   Stream& stream() { return stream_; }  // inline
 
-  // In the step in which this rank is.
-  void locate(std::string_view phase, std::string_view file = "") {
-    communicator_->locate({.step = communicator_->location().step,
-                           .phase = phase,
-                           .layer = file});
-  }
-
   // What rank 0 made of it, on every rank. What `make` throws ends the world.
   std::string from_root(const std::function<std::string()>& make);
   // Every rank's, by rank.

@@ -18,7 +18,7 @@ struct Content {
 
 TokenSource open_tokens(const std::string& path, std::int64_t vocabulary,
                         Together& together) {
-  together.locate("data");
+  together.communicator().enter("data");
   auto tokens = std::make_shared<const data::TokenSet>(path);
   tokens->check_ids(vocabulary);
   const Content mine{tokens->size(), tokens->content_hash()};
