@@ -9,11 +9,6 @@
 #include "quire/train/result.h"
 
 namespace quire::train {
-
-bool PlanReport::any_fits() const {
-  return std::ranges::any_of(plans, &Entry::fits);
-}
-
 namespace {
 
 // Of the steps of this start.
@@ -31,6 +26,10 @@ std::string figures_of(const TrainResult& r) {
 }
 
 }  // namespace
+
+bool PlanReport::any_fits() const {
+  return std::ranges::any_of(plans, &Entry::fits);
+}
 
 std::string to_text(const TrainResult& r) {
   const bool ran = !std::isnan(r.loss);
