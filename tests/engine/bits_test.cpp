@@ -95,15 +95,27 @@ TEST(BitsOf, LateCollectivesAreThoseOfPromptOnes) {
   }
 }
 
+// GPT-2 and AdamW, with a rig that borrows them.
+struct Gpt2Rig {
+  explicit Gpt2Rig(const test::Training& t)
+      : model(models::gpt2(t.model)),
+        rig{.model = &model,
+            .loss = &loss,
+            .optimizer = optimizer.get(),
+            .options = t.options} {}
+  Gpt2Rig(const Gpt2Rig&) = delete;
+  Gpt2Rig& operator=(const Gpt2Rig&) = delete;
+
+  const nn::Model model;
+  const nn::CrossEntropy loss;
+  const std::unique_ptr<optim::Optimizer> optimizer = optim::adamw({});
+  test::Rig rig;
+};
+
 // What the ranks own at one end, held at the other.
 void expect_bits_of_one_run(const test::Training& t, int stage) {
-  const nn::Model model = models::gpt2(t.model);
-  const nn::CrossEntropy loss;
-  const auto optimizer = optim::adamw({});
-  test::Rig rig{.model = &model,
-                .loss = &loss,
-                .optimizer = optimizer.get(),
-                .options = t.options};
+  Gpt2Rig gpt2(t);
+  test::Rig& rig = gpt2.rig;
   const auto batch = [&](std::int64_t step, int lane) {
     return test::lane_batch(t, step, lane);
   };
@@ -115,10 +127,10 @@ void expect_bits_of_one_run(const test::Training& t, int stage) {
   rig.options.stage = static_cast<engine::Stage>(3 - stage);
   test::Ledger resumed;
   test::run(rig, [&](test::Hand& hand) {
-    half.ledger.load(hand, model, 2);
+    half.ledger.load(hand, gpt2.model, 2);
     for (std::int64_t i = 2; i < 4; ++i)
       test::step(hand, i, [&](int lane) { return batch(i, lane); });
-    resumed.add(hand, model);
+    resumed.add(hand, gpt2.model);
   });
   EXPECT_EQ(resumed, whole.ledger) << "from stage " << stage;
 }
@@ -133,19 +145,14 @@ TEST(BitsOf, ARunResumedOnOtherRanksAndStagesAreThoseOfOneRun) {
 // rank.
 TEST(BitsOf, LogitsOfAStateLoadedIntoAPoisonedHeapAreThoseOfOneRank) {
   const Training t = test::reference_training();
-  const nn::Model model = models::gpt2(t.model);
-  const nn::CrossEntropy loss;
-  const auto optimizer = optim::adamw({});
-  test::Rig rig{.model = &model,
-                .loss = &loss,
-                .optimizer = optimizer.get(),
-                .options = t.options};
+  Gpt2Rig gpt2(t);
+  test::Rig& rig = gpt2.rig;
   const test::Trained trained = test::train(
       rig, 1, [&](auto step, int lane) { return lane_batch(t, step, lane); });
   const auto expect_logits = [&](const std::vector<float>* expected) {
     std::vector<float> got;
     test::run(rig, [&](test::Hand& hand) {
-      trained.ledger.load(hand, model);
+      trained.ledger.load(hand, gpt2.model);
       hand.engine.open();
       const auto logits =
           testing::values_of(hand.engine.forward(lane_batch(t, 1, 0)));

@@ -13,6 +13,7 @@
 #include "quire/comm/communicator.h"
 #include "quire/core/allocator.h"
 #include "tests/failures/cell.h"
+#include "tests/support/wrapped_communicator.h"
 
 namespace quire::failures {
 
@@ -71,57 +72,38 @@ class Striker {
   Charge ballast_;
 };
 
-// As `inner`, telling a striker of everything.
-class StrikingCommunicator final : public comm::Communicator {
+// Tells a striker of calls and places.
+class StrikingCommunicator final : public test::WrappedCommunicator {
  public:
-  StrikingCommunicator(comm::Communicator& inner, Striker& striker)
-      : inner_(&inner), striker_(&striker) {}
-  StrikingCommunicator(std::unique_ptr<comm::Communicator> inner,
-                       Striker& striker)
-      : owned_(std::move(inner)), inner_(owned_.get()), striker_(&striker) {}
+  // What is wrapped is `inner`, borrowed or owned.
+  template <class Inner>
+  StrikingCommunicator(Inner&& inner, Striker& striker)
+      : WrappedCommunicator(std::forward<Inner>(inner)), striker_(&striker) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  bool mapped() const override { return inner_->mapped(); }
-  Tensor allocate(std::int64_t bytes) override {
-    return inner_->allocate(bytes);
-  }
   void all_gather(const Tensor& row, const comm::Call& call) override {
     striker_->at_call(call);
-    inner_->all_gather(row, call);
+    inner().all_gather(row, call);
   }
   void all_to_all(std::span<const Tensor> rows,
                   std::span<const comm::Arrival> arrivals,
                   const comm::Call& call) override {
     striker_->at_call(call);
-    inner_->all_to_all(rows, arrivals, call);
-  }
-  void release(const comm::Call& call) override { inner_->release(call); }
-  void broadcast(const Tensor& tensor, int root,
-                 const comm::Call& call) override {
-    inner_->broadcast(tensor, root, call);
+    inner().all_to_all(rows, arrivals, call);
   }
   void barrier(const comm::Call& call) override {
     striker_->at_call(call);
-    inner_->barrier(call);
+    inner().barrier(call);
   }
   std::unique_ptr<comm::Communicator> split(std::string_view channel) override {
-    return std::make_unique<StrikingCommunicator>(inner_->split(channel),
+    return std::make_unique<StrikingCommunicator>(inner().split(channel),
                                                   *striker_);
   }
   void locate(const comm::Location& location) override {
-    inner_->locate(location);
+    inner().locate(location);
     striker_->at_location(location);
   }
-  comm::Location location() const override { return inner_->location(); }
-  void abort(const comm::Failure& failure) noexcept override {
-    inner_->abort(failure);
-  }
-  comm::Record& record() override { return inner_->record(); }
 
  private:
-  std::unique_ptr<comm::Communicator> owned_;
-  comm::Communicator* inner_;
   Striker* striker_;
 };
 
