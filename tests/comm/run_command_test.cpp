@@ -65,10 +65,13 @@ TEST_F(RunCommand, EndsWithTheFirstFailedRanksCode) {
   EXPECT_EQ(result.failure->to_string(), "rank 1: exited with code 7");
 }
 
+// Rank 0 dies once rank 1 can no longer be ended by a SIGTERM.
 TEST_F(RunCommand, KillsRanksThatIgnoreTheTermination) {
-  const auto result = run(2,
-                          "trap '' TERM; [ $RANK = 0 ] && kill -9 $$; "
-                          "while :; do sleep 0.01; done");
+  const std::string ready = folder_ / "ready";
+  const auto result =
+      run(2, "[ $RANK = 0 ] || { trap '' TERM; : >" + ready +
+                 "; while :; do sleep 0.01; done; }; until [ -e " + ready +
+                 " ]; do sleep 0.01; done; kill -9 $$");
   EXPECT_EQ(result.exit_code, 128 + SIGKILL);
   EXPECT_EQ(result.failure.value().to_string(),
             "rank 0: killed by signal 9 (SIGKILL)");
