@@ -72,6 +72,16 @@ struct OpenOptions {
   // The config.json of a model whose files have none (DCP); empty: the
   // folder's.
   std::string config = {};
+  // Reads files that hold less than the model, or more: parameters() are then
+  // those that are there, of the shape that they have, and behind them, under
+  // their own names and as they lie, the tensors that the model has no place
+  // for. The caller judges; nothing is refused for being missing, unexpected or
+  // of another shape.
+  bool partial = false;
+  // A tensor's name in the files -> the parameter as which it is read, in that
+  // parameter's layout. UsageError for a name that the files do not have, and
+  // where two tensors would be one parameter.
+  std::map<std::string, std::string> rename = {};
 };
 
 // What `path` is, by its content and never by its name alone. UsageError: what
