@@ -61,7 +61,11 @@ struct RunConfig {
   std::optional<std::int64_t> budget_bytes;  // of a rank
   // Steps; 0: saves nothing; -1 (left out): at the end alone.
   std::int64_t checkpoint_every = -1;
-  int checkpoint_keep = 0;  // 0: all
+  int checkpoint_keep = 0;                 // 0: all
+  std::int64_t checkpoint_keep_every = 0;  // steps; 0: none besides
+  bool checkpoint_async = false;
+  enum class WhenBusy : std::uint8_t { kWait, kRefuse };
+  WhenBusy checkpoint_when_busy = WhenBusy::kWait;
   // Steps; 0: at the end, if there is validation data.
   std::int64_t evaluate_every = 0;
   std::int64_t log_every = 10;

@@ -260,7 +260,21 @@ Keys precision_keys() {
   };
 }
 
-Keys service_keys() {
+Key when_busy_key() {
+  return choice(
+      {"checkpoint.when_busy",
+       "what a save does while an earlier one is still being written: wait for "
+       "it, or refuse: it is left out, with a warning"},
+      {"wait", "refuse"},
+      [](RunConfig& config, std::size_t i) {
+        config.checkpoint_when_busy = static_cast<RunConfig::WhenBusy>(i);
+      },
+      [](const RunConfig& config) {
+        return static_cast<std::size_t>(config.checkpoint_when_busy);
+      });
+}
+
+Keys memory_and_checkpoint_keys() {
   return {
       budget_key(),
       checkpoint_every_key(),
@@ -268,6 +282,22 @@ Keys service_keys() {
           {"checkpoint.keep", "newest checkpoints that stay; 0: all"},
           {.least = 0, .most = 1 << 20},
           [](RunConfig & c) -> auto& { return c.checkpoint_keep; }),
+      whole(
+          {"checkpoint.keep_every",
+           "steps: checkpoints of their multiples stay, too; 0: none besides"},
+          {.least = 0},
+          [](RunConfig & c) -> auto& { return c.checkpoint_keep_every; }),
+      flag(
+          {"checkpoint.async",
+           "the run goes on while a copy of its state is written; the copy "
+           "takes memory of every rank, within memory.budget"},
+          [](RunConfig & c) -> auto& { return c.checkpoint_async; }),
+      when_busy_key(),
+  };
+}
+
+Keys service_keys() {
+  return {
       whole(
           {"evaluate.every",
            "steps between validations; 0: at the end alone, if there is "
@@ -287,9 +317,9 @@ Keys service_keys() {
 
 Keys all_keys() {
   Keys all;
-  for (auto section :
-       {run_keys, model_keys, data_keys, batch_keys, optimizer_keys,
-        schedule_keys, zero_keys, precision_keys, service_keys}) {
+  for (auto section : {run_keys, model_keys, data_keys, batch_keys,
+                       optimizer_keys, schedule_keys, zero_keys, precision_keys,
+                       memory_and_checkpoint_keys, service_keys}) {
     for (Key& key : section()) all.push_back(std::move(key));
   }
   return all;
