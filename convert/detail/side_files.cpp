@@ -1,0 +1,85 @@
+#include "quire/convert/detail/side_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+
+#include "quire/checkpoint/files.h"
+#include "quire/core/error.h"
+
+namespace quire::convert {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::File;
+
+constexpr std::array kNames = {"added_tokens.json",
+                               "chat_template.jinja",
+                               "chat_template.json",
+                               "generation_config.json",
+                               "merges.txt",
+                               "special_tokens_map.json",
+                               "tokenizer.json",
+                               "tokenizer.model",
+                               "tokenizer_config.json",
+                               "vocab.json"};
+constexpr std::int64_t kMost = std::int64_t{1} << 30;
+constexpr std::int64_t kAtOnce = std::int64_t{1} << 20;
+
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end())
+             .first == folder.end();
+}
+
+// The hub's cache links snapshots/COMMIT/NAME to ../../blobs/HASH.
+bool stays(const fs::path& file, const fs::path& folder) {
+  std::error_code error;
+  const fs::path target = fs::canonical(file, error);
+  if (error) return false;
+  const fs::path home = fs::canonical(folder, error);
+  const bool cached = home.parent_path().filename() == "snapshots";
+  const fs::path blobs = home.parent_path().parent_path() / "blobs";
+  return !error &&
+         (lies_in(target, home) || (cached && lies_in(target, blobs)));
+}
+
+void copy_file(const std::string& from, const std::string& to) {
+  const File source = File::open(from, File::Links::kFollow);
+  if (source.bytes() > kMost)
+    throw UsageError(fmt::format("{} has {} bytes; expected at most {}", from,
+                                 source.bytes(), kMost));
+  File copy = File::create(to, {});
+  std::vector<std::byte> block(kAtOnce);
+  for (std::int64_t at = 0; at < source.bytes(); at += kAtOnce) {
+    const auto part = std::span(block).first(
+        static_cast<std::size_t>(std::min(kAtOnce, source.bytes() - at)));
+    source.read(at, part);
+    copy.append(part);
+  }
+  copy.sync();
+}
+
+}  // namespace
+
+std::vector<std::string> side_files(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const char* name : kNames) {
+    const fs::path path = checkpoint::joined(folder, name);
+    if (fs::is_regular_file(path, ignored) && stays(path, folder))
+      found.push_back(path.string());
+  }
+  return found;
+}
+
+void copy_side_files(const std::vector<std::string>& files,
+                     const std::string& folder) {
+  for (const auto& file : files)
+    copy_file(file,
+              checkpoint::joined(folder, fs::path(file).filename().string()));
+}
+
+}  // namespace quire::convert
