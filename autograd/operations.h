@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "quire/autograd/tape.h"
 #include "quire/autograd/variable.h"
@@ -18,10 +19,13 @@ Var embedding(const Var& ids, const Var& table);
 // Over the last dimension; gamma, beta of [C].
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta,
                float eps = 1e-5f);
+// Over the last dimension; gamma of [C].
+Var rms_norm(const Var& x, const Var& gamma, float eps = 1e-6f);
 
 Var gelu(const Var& x);  // the tanh form, GPT-2's
 Var gelu_erf(const Var& x);
 Var relu(const Var& x);
+Var swiglu(const Var& gate, const Var& up);  // silu(gate) up; equal shapes
 
 Var add(const Var& a, const Var& b);       // equal shapes
 Var multiply(const Var& a, const Var& b);  // equal shapes
@@ -44,15 +48,24 @@ Var sum(const Var& x);
 // evaluation or for p = 0.
 Var dropout(const Var& x, float p);
 
+// x[B, T, H D], D / 2 frequencies: every head is turned by its token's place,
+// in the rotate-half form (kernels/rotary.h). The frequencies outlive the tape.
+Var rotary(const Var& x, std::span<const float> frequencies);
+
 struct AttentionOptions {
   std::int64_t heads;
   std::int64_t kv_heads = 0;  // 0: as many as heads; divides heads
   bool causal = true;
   float dropout = 0.0f;  // of probabilities, in training
+  // Token t sees the `window` tokens up to itself alone; 0: all. Needs causal.
+  std::int64_t window = 0;
 };
 // qkv[B, T, (heads + 2 kv_heads) D] holds q, k, v one behind the other; y[B, T,
 // heads D]; scale 1 / sqrt(D).
 Var attention(const Var& qkv, const AttentionOptions& options);
+// The same of q[B, T, heads D], and k and v[B, T, kv_heads D].
+Var attention(const Var& q, const Var& k, const Var& v,
+              const AttentionOptions& options);
 
 struct CrossEntropyOptions {
   std::int32_t ignore = -100;

@@ -15,18 +15,21 @@ struct NamedHeads {
 
 std::string describe(const AttentionShape& s) {
   return fmt::format(
-      "batch {}, sequence {}, heads {}, kv_heads {}, width {}, dropout {}",
-      s.batch, s.sequence, s.heads, s.kv_heads, s.width, s.dropout);
+      "batch {}, sequence {}, heads {}, kv_heads {}, width {}, causal {}, "
+      "window {}, dropout {}",
+      s.batch, s.sequence, s.heads, s.kv_heads, s.width, s.causal, s.window,
+      s.dropout);
 }
 
 void check_shape(std::string_view kernel, const AttentionShape& s) {
   const bool sizes = s.batch >= 0 && s.sequence >= 0 && s.heads > 0 &&
                      s.kv_heads > 0 && s.width > 0;
   if (!sizes || s.heads % s.kv_heads != 0 ||
-      !(s.dropout >= 0.0f && s.dropout < 1.0f)) {
+      !(s.dropout >= 0.0f && s.dropout < 1.0f) || s.window < 0 ||
+      (s.window > 0 && !s.causal)) {
     throw UsageError(fmt::format(
-        "{}: got {}; expected positive sizes, kv_heads dividing heads, and "
-        "dropout in [0, 1)",
+        "{}: got {}; expected positive sizes, kv_heads dividing heads, no "
+        "window unless causal, and dropout in [0, 1)",
         kernel, describe(s)));
   }
 }

@@ -30,7 +30,10 @@ struct AttentionShape {
   std::int64_t kv_heads;  // divides heads; query head h uses kv head h / g
   std::int64_t width;     // D, of one head
   bool causal = true;     // query t sees keys 0 ... t
-  float scale = 0.0f;     // usually 1 / sqrt(D)
+  // Query t sees keys max(0, t - window + 1) ... t alone; 0: no such limit.
+  // Needs causal.
+  std::int64_t window = 0;
+  float scale = 0.0f;  // usually 1 / sqrt(D)
   // Dropout of probabilities: the one of (b, h, i, j) is kept iff uniform(word)
   // >= dropout, word j % 4 of block(((b*heads + h)*T + i) * ceil(T/4) + j/4),
   // and then divided by 1 - dropout.

@@ -57,4 +57,14 @@ Var LayerNorm::operator()(const Var& x) const {
   return autograd::layer_norm(x, weight, bias_(tape), options_.eps);
 }
 
+RmsNorm::RmsNorm(Options options)
+    : options_(options),
+      weight_(*this, "weight",
+              {.shape = {positive(options.width, "RmsNorm: width")},
+               .init = constant(1.0f)}) {}
+
+Var RmsNorm::operator()(const Var& x) const {
+  return autograd::rms_norm(x, weight_(x.tape()), options_.eps);
+}
+
 }  // namespace quire::nn

@@ -66,6 +66,21 @@ class LayerNorm final : public Layer {
   Parameter bias_;    // zeros
 };
 
+class RmsNorm final : public Layer {
+ public:
+  struct Options {
+    std::int64_t width;
+    float eps = 1e-6f;
+  };
+  explicit RmsNorm(Options options);
+  Var operator()(const Var& x) const;
+  Values forward(const Values& in) const override { return (*this)(in.only()); }
+
+ private:
+  Options options_;
+  Parameter weight_;  // ones
+};
+
 class Dropout final : public Layer {
  public:
   struct Options {

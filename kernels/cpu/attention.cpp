@@ -18,8 +18,9 @@ using namespace attention;
 
 // Scores that row i does not see become minus infinity, up to the padding.
 void mask(const Block& block, std::int64_t i, float* scores) {
-  std::fill(scores + block.seen_by(i), scores + padded(block.keys()),
-            -std::numeric_limits<float>::infinity());
+  constexpr float kUnseen = -std::numeric_limits<float>::infinity();
+  std::fill_n(scores, block.seen_from(i), kUnseen);
+  std::fill(scores + block.seen_to(i), scores + padded(block.keys()), kUnseen);
 }
 
 float largest(const float* x, std::int64_t n) {
@@ -39,19 +40,20 @@ void exponentials(float* x, std::int64_t n, float shift) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = vector_exp(x[i] - shift);
 }
 
-// fn(j, factors) for runs of 4 kQuads probabilities from j of one row, up to n:
-// what dropout multiplies them with.
+// fn(j, count, factors) for runs of at most 4 kQuads scores of row i from
+// column j on, up to the padding: what dropout multiplies them with.
 using Factors = std::array<float, 4 * kQuads>;
 template <class Fn>
-void for_factors(const AttentionShape& shape, std::int64_t row, std::int64_t n,
-                 Fn fn) {
-  const std::int64_t quads = divide_up(shape.sequence, 4);
+void for_factors(const Block& block, std::int64_t i, Fn fn) {
+  const AttentionShape& shape = block.shape;
+  const std::int64_t n = padded(block.keys());
+  const std::int64_t first =
+      block.row(i) * divide_up(shape.sequence, 4) + block.first_key() / 4;
   const float kept = 1.0f / (1.0f - shape.dropout);
   QuadWords words;
   Factors factors;
   for (std::int64_t j = 0; j < n; j += 4 * kQuads) {
-    philox_blocks(shape.key, static_cast<std::uint64_t>(row * quads + j / 4),
-                  words);
+    philox_blocks(shape.key, static_cast<std::uint64_t>(first + j / 4), words);
     for (std::size_t l = 0; l < factors.size(); ++l)
       factors[l] = uniform(words[l]) >= shape.dropout ? kept : 0.0f;
     fn(j, std::min(n - j, std::int64_t{4 * kQuads}), factors);
@@ -68,7 +70,7 @@ float soften(const Block& block, std::int64_t i, float* scores,
   const float sum = sum_terms(n, [=](std::int64_t j) { return scores[j]; });
   args.lse.data<float>()[block.row(i)] = top + std::log(sum);
   if (block.shape.dropout > 0.0f) {
-    for_factors(block.shape, block.row(i), n,
+    for_factors(block, i,
                 [=](std::int64_t j, std::int64_t count, const Factors& f) {
                   for (std::int64_t l = 0; l < count; ++l)
                     scores[j + l] *= f[static_cast<std::size_t>(l)];
@@ -129,7 +131,7 @@ void differentiate(const Block& block, std::int64_t i, const RowGradient& row) {
   const float delta = row.delta;
   const std::int64_t n = padded(block.keys());
   if (block.shape.dropout > 0.0f) {
-    for_factors(block.shape, block.row(i), n,
+    for_factors(block, i,
                 [=](std::int64_t j, std::int64_t count, const Factors& f) {
                   for (std::int64_t l = 0; l < count; ++l) {
                     const float factor = f[static_cast<std::size_t>(l)];

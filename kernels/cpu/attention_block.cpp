@@ -62,6 +62,7 @@ void dot_rows(const Block& block, const Operands& product) {
   args.m = block.rows;
   args.n = block.keys();
   args.k = block.shape.width;
+  args.b += block.first_key();
   gemm(args);
 }
 
@@ -70,6 +71,7 @@ void mix(const Block& block, const Operands& product) {
   args.m = block.rows;
   args.n = block.shape.width;
   args.k = block.keys();
+  args.b += block.first_key() * args.b_stride;
   gemm(args);
 }
 
@@ -78,6 +80,7 @@ void spread(const Block& block, const Operands& product) {
   args.m = block.keys();
   args.n = block.shape.width;
   args.k = block.rows;
+  args.c += block.first_key() * args.c_stride;
   args.beta = 1.0f;
   args.transpose_a = true;
   gemm(args);

@@ -16,10 +16,17 @@ inline constexpr std::int64_t kBlock = 64;  // query rows whose scores are held
 // `n` rounded up to whole running sums of a row (reduce.h).
 constexpr std::int64_t padded(std::int64_t n) { return round_up(n, kLanes); }
 
+// The most keys that a block has.
+constexpr std::int64_t most_keys(const AttentionShape& shape) {
+  if (shape.window == 0 || shape.window >= shape.sequence)
+    return shape.sequence;
+  return std::min(shape.sequence, shape.window + kBlock + kLanes);
+}
+
 // Between rows of scores: an odd number of cache lines, so that rows do not
 // fall on one another in a cache.
 constexpr std::int64_t scores_stride(const AttentionShape& shape) {
-  return (padded(shape.sequence) / kLanes | 1) * kLanes;
+  return (padded(most_keys(shape)) / kLanes | 1) * kLanes;
 }
 
 // A matrix of fp32 with a stride between its rows.
@@ -66,17 +73,25 @@ View results(const HeadRows& at, float* scratch);
 void write(const HeadRows& at, const View& from);
 void clear(const View& view, std::int64_t rows, std::int64_t columns);
 
-// A block of query rows of one head, and the keys that any of them sees.
+// A block of query rows of one head, and the keys that any of them sees, from a
+// multiple of kLanes on. Column j of its scores is about key first_key() + j.
 struct Block {
   const AttentionShape& shape;
   std::int64_t sample, head;
   std::int64_t first, rows;  // query rows
 
-  std::int64_t keys() const {
-    return shape.causal ? first + rows : shape.sequence;
+  std::int64_t first_key() const {
+    return first_seen_by(first) / kLanes * kLanes;
   }
-  std::int64_t seen_by(std::int64_t i) const {
-    return shape.causal ? first + i + 1 : shape.sequence;
+  std::int64_t keys() const {
+    return (shape.causal ? first + rows : shape.sequence) - first_key();
+  }
+  // Row i sees the columns [seen_from(i), seen_to(i)).
+  std::int64_t seen_from(std::int64_t i) const {
+    return first_seen_by(first + i) - first_key();
+  }
+  std::int64_t seen_to(std::int64_t i) const {
+    return (shape.causal ? first + i + 1 : shape.sequence) - first_key();
   }
   // Of row i in lse, and in the numbering of dropout.
   std::int64_t row(std::int64_t i) const {
@@ -84,6 +99,12 @@ struct Block {
   }
   HeadRows of(const Heads& heads) const {
     return {heads, head, sample * shape.sequence + first, rows, shape.width};
+  }
+
+ private:
+  std::int64_t first_seen_by(std::int64_t t) const {
+    if (shape.window == 0) return 0;
+    return std::max<std::int64_t>(0, t - shape.window + 1);
   }
 };
 
@@ -112,11 +133,13 @@ struct Operands {
   View a, b, to;
   float factor = 1.0f;
 };
-// to = factor a b, scores over the block's keys; a [rows, D], b [D, keys].
+// to = factor a b, scores over the block's keys; a [rows, D], b [D, T], of
+// which the block's keys are read.
 void dot_rows(const Block& block, const Operands& product);
-// to = factor a b, weighted values; a [rows, keys], b [keys, D].
+// to = factor a b, weighted values; a [rows, keys], b [T, D].
 void mix(const Block& block, const Operands& product);
-// to += factor a^T b, of each key from all rows; a [rows, keys], b [rows, D].
+// to += factor a^T b, of each key from all rows; a [rows, keys], b [rows, D],
+// to [T, D].
 void spread(const Block& block, const Operands& product);
 
 }  // namespace quire::kernels::attention

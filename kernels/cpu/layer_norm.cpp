@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quire/core/divide.h"
 #include "quire/kernels/cpu/ranges.h"
 #include "quire/kernels/cpu/reduce.h"
+#include "quire/kernels/cpu/row_blocks.h"
 #include "quire/kernels/cpu/vector_exp.h"
 #include "quire/kernels/detail/element_types.h"
 
@@ -14,18 +14,6 @@ namespace {
 
 // Rows of one panel of the forward.
 constexpr std::int64_t kRows = 16;
-// Columns of one panel that adds the partial sums of the blocks.
-constexpr std::int64_t kColumns = 256;
-
-// Blocks of rows whose sums over rows are kept apart: at least 32 rows, so that
-// writing the sums costs little, and at most 64 blocks.
-struct Blocks {
-  explicit Blocks(std::int64_t rows)
-      : rows_each(std::max<std::int64_t>(32, divide_up(rows, 64))),
-        count(divide_up(rows, rows_each)) {}
-  std::int64_t rows_each;
-  std::int64_t count;
-};
 
 template <class T>
 void normalise_row(const LayerNormForward& args, std::int64_t m) {
@@ -108,7 +96,7 @@ bool wants_sums(const LayerNormBackward& args) {
 // One block: its dx, and its sums into row `block` of partial [blocks, 2, C].
 // The sums are taken first: dx may be dy.
 template <class T>
-void run_block(const LayerNormBackward& args, const Blocks& blocks,
+void run_block(const LayerNormBackward& args, const RowBlocks& blocks,
                std::int64_t block, const Tensor& partial) {
   const std::int64_t width = args.x.dim(1);
   const std::int64_t begin = block * blocks.rows_each;
@@ -122,30 +110,9 @@ void run_block(const LayerNormBackward& args, const Blocks& blocks,
   for (std::int64_t m = begin; m < end; ++m) differentiate_row<T>(args, m);
 }
 
-// y[begin, end) (+)= the blocks' sums in order; `which` is 0 for dgamma.
-struct AddBlocks {
-  const Tensor& partial;
-  std::int64_t which;
-  const Tensor& y;
-  bool accumulate;
-
-  void operator()(std::int64_t begin, std::int64_t end) const {
-    float sums[kColumns] = {};
-    const std::int64_t width = y.dim(0);
-    for (std::int64_t block = 0; block < partial.dim(0); ++block) {
-      const float* x =
-          partial.data<float>() + (2 * block + which) * width + begin;
-      for (std::int64_t c = 0; c < end - begin; ++c) sums[c] += x[c];
-    }
-    float* to = y.data<float>() + begin;
-    for (std::int64_t c = 0; c < end - begin; ++c)
-      to[c] = accumulate ? to[c] + sums[c] : sums[c];
-  }
-};
-
 void run(const LayerNormBackward& args, const Tensor& partial,
          ThreadPool& pool) {
-  const Blocks blocks(args.x.dim(0));
+  const RowBlocks blocks(args.x.dim(0));
   pool.parallel_for(blocks.count, [&](std::int64_t block, int) {
     visit_compute_type(args.x.dtype(), [&]<class T>(T) {
       run_block<T>(args, blocks, block, partial);
@@ -153,11 +120,11 @@ void run(const LayerNormBackward& args, const Tensor& partial,
   });
   const std::int64_t width = args.x.dim(1);
   if (args.dgamma.defined()) {
-    for_ranges(pool, width, kColumns,
+    for_ranges(pool, width, kSumColumns,
                AddBlocks{partial, 0, args.dgamma, args.accumulate_gamma});
   }
   if (args.dbeta.defined()) {
-    for_ranges(pool, width, kColumns,
+    for_ranges(pool, width, kSumColumns,
                AddBlocks{partial, 1, args.dbeta, args.accumulate_beta});
   }
 }
@@ -184,7 +151,7 @@ void layer_norm_backward(const LayerNormBackward& args, Stream& stream) {
   Tensor partial;
   if (wants_sums(args)) {
     partial = stream.scratch().allocate(
-        DType::kF32, Shape{Blocks(args.x.dim(0)).count, 2, args.x.dim(1)},
+        DType::kF32, Shape{RowBlocks(args.x.dim(0)).count, 2, args.x.dim(1)},
         Category::kWorkspace);
   }
   if (args.x.is_meta()) return;

@@ -37,9 +37,15 @@ struct Reader {
   }
 };
 
-std::int64_t seen_by(const AttentionShape& shape, std::int64_t t) {
-  return shape.causal ? t + 1 : shape.sequence;
-}
+// Query t sees the keys [begin, end).
+struct Seen {
+  Seen(const AttentionShape& shape, std::int64_t t)
+      : begin(shape.window == 0
+                  ? 0
+                  : std::max<std::int64_t>(0, t - shape.window + 1)),
+        end(shape.causal ? t + 1 : shape.sequence) {}
+  std::int64_t begin, end;
+};
 
 // What dropout multiplies probability j of a row (b, h, i) with.
 double factor(const AttentionShape& shape, std::int64_t row, std::int64_t j) {
@@ -56,16 +62,16 @@ std::int64_t row_of(const AttentionShape& shape, std::int64_t b, std::int64_t h,
   return (b * shape.heads + h) * shape.sequence + t;
 }
 
-// The probabilities of row (b, h, t); stores their lse.
+// The probabilities of row (b, h, t) over the keys it sees; stores their lse.
 std::vector<double> probabilities(const AttentionForward& args, std::int64_t b,
                                   std::int64_t h, std::int64_t t) {
   const AttentionShape& shape = args.shape;
   const std::int64_t j = h / (shape.heads / shape.kv_heads);
   const Reader read{shape, b};
-  std::vector<double> p(static_cast<std::size_t>(seen_by(shape, t)));
-  for (std::size_t s = 0; s < p.size(); ++s)
-    p[s] = shape.scale *
-           read.dot({args.q, t, h}, {args.k, static_cast<std::int64_t>(s), j});
+  const Seen seen(shape, t);
+  std::vector<double> p;
+  for (std::int64_t s = seen.begin; s < seen.end; ++s)
+    p.push_back(shape.scale * read.dot({args.q, t, h}, {args.k, s, j}));
   const double top = *std::max_element(p.begin(), p.end());
   double sum = 0.0;
   for (double& value : p) sum += value = std::exp(value - top);
@@ -80,11 +86,12 @@ void forward_row(const AttentionForward& args, std::int64_t b, std::int64_t h,
   const AttentionShape& shape = args.shape;
   const std::int64_t j = h / (shape.heads / shape.kv_heads);
   const Reader read{shape, b};
+  const Seen seen(shape, t);
   const auto p = probabilities(args, b, h, t);
   for (std::int64_t d = 0; d < shape.width; ++d) {
     double sum = 0.0;
-    for (std::int64_t s = 0; s < std::ssize(p); ++s)
-      sum += p[static_cast<std::size_t>(s)] *
+    for (std::int64_t s = seen.begin; s < seen.end; ++s)
+      sum += p[static_cast<std::size_t>(s - seen.begin)] *
              factor(shape, row_of(shape, b, h, t), s) * read(args.v, s, j, d);
     store(args.y.data, read.at(args.y, t, h, d), static_cast<float>(sum));
   }
@@ -122,7 +129,8 @@ class Gradient {
     const std::int64_t row = row_of(shape_, read_.b, h, t);
     const double delta = read_.dot({args_.dy, t, h}, {args_.y, t, h});
     std::vector<double> dq(static_cast<std::size_t>(shape_.width));
-    for (std::int64_t s = 0; s < seen_by(shape_, t); ++s) {
+    const Seen seen(shape_, t);
+    for (std::int64_t s = seen.begin; s < seen.end; ++s) {
       const double score =
           shape_.scale * read_.dot({args_.q, t, h}, {args_.k, s, kv_head_});
       const double p = std::exp(score - load(args_.lse, row));
