@@ -11,9 +11,8 @@
 namespace quire::checkpoint {
 namespace {
 
-struct Member;
 using Array = std::vector<Json::Value>;
-using Object = std::vector<Member>;
+using Object = std::vector<std::pair<std::string, Json::Value>>;
 
 constexpr std::size_t kMostQuoted = 60;
 
@@ -30,15 +29,6 @@ struct Json::Value {
                Object, std::uint64_t>
       is = nullptr;
 };
-
-namespace {
-
-struct Member {
-  std::string key;
-  Json::Value value;
-};
-
-}  // namespace
 
 struct Json::Document {
   Value root;
@@ -74,7 +64,8 @@ class Builder {
     if (!open_.back().keys.insert(name).second)
       return fail(fmt::format("the key \"{}\" stands twice in one object",
                               shortened(name)));
-    std::get<Object>(open_.back().value->is).push_back({std::move(name), {}});
+    std::get<Object>(open_.back().value->is)
+        .emplace_back(std::move(name), Json::Value{});
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,
@@ -92,6 +83,10 @@ class Builder {
     error_ = std::move(why);
     return false;
   }
+  bool counted() {
+    if (++values_ <= Json::kMostValues) return true;
+    return fail(fmt::format("more than {} values", Json::kMostValues));
+  }
   // An open value is its parent's last, so its address stays.
   Json::Value* place(Json::Value value) {
     Json::Value* at = root_;
@@ -100,16 +95,18 @@ class Builder {
       if (auto* array = std::get_if<Array>(&parent))
         at = &array->emplace_back();
       else
-        at = &std::get<Object>(parent).back().value;
+        at = &std::get<Object>(parent).back().second;
     }
     *at = std::move(value);
     return at;
   }
   bool add(Json::Value value) {
+    if (!counted()) return false;
     place(std::move(value));
     return true;
   }
   bool open(Json::Value value) {
+    if (!counted()) return false;
     if (open_.size() == Json::kMostDepth)
       return fail(fmt::format("nested deeper than {}", Json::kMostDepth));
     Json::Value* at = place(std::move(value));
@@ -123,6 +120,7 @@ class Builder {
 
   Json::Value* root_;
   std::vector<Open> open_;
+  std::int64_t values_ = 0;
   std::string error_;
 };
 
@@ -134,9 +132,11 @@ nlohmann::ordered_json to_library(const Json::Value& value) {
     return out;
   }
   if (const auto* object = std::get_if<Object>(&value.is)) {
+    // By operator[] every key would be compared with all before it.
     Out out = Out::object();
-    for (const auto& member : *object)
-      out[member.key] = to_library(member.value);
+    auto& members = out.get_ref<Out::object_t&>();
+    for (const auto& [key, item] : *object)
+      members.emplace_back(key, to_library(item));
     return out;
   }
   return std::visit(
@@ -178,8 +178,8 @@ Json Json::child(const Value& value, std::string_view key) const {
 std::optional<Json> Json::find(std::string_view key) const {
   const auto* object = std::get_if<Object>(&value_->is);
   if (object == nullptr) refuse("an object");
-  for (const auto& member : *object)
-    if (member.key == key) return child(member.value, key);
+  for (const auto& [name, value] : *object)
+    if (name == key) return child(value, key);
   return std::nullopt;
 }
 
@@ -196,8 +196,8 @@ std::vector<std::pair<std::string, Json>> Json::members() const {
   if (object == nullptr) refuse("an object");
   std::vector<std::pair<std::string, Json>> result;
   result.reserve(object->size());
-  for (const auto& member : *object)
-    result.emplace_back(member.key, child(member.value, member.key));
+  for (const auto& [key, value] : *object)
+    result.emplace_back(key, child(value, key));
   return result;
 }
 

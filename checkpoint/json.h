@@ -1,7 +1,7 @@
 // A JSON document from a file that nobody vouches for. Refused are, besides
-// broken text: a key twice in one object, nesting deeper than kMostDepth, and
-// anything after the document. Every access says in its error which file and
-// which key it is about.
+// broken text: a key twice in one object, nesting deeper than kMostDepth, more
+// than kMostValues values, and anything after the document. Every access says
+// in its error which file and which key it is about.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@ namespace quire::checkpoint {
 class Json {
  public:
   static constexpr int kMostDepth = 64;
+  // A value takes some 100 bytes and may be written in two.
+  static constexpr std::int64_t kMostValues = std::int64_t{1} << 22;
 
   // `source`: the file, for messages.
   static Json parse(std::string_view text, std::string source);

@@ -49,8 +49,11 @@ class Model {
   // Appends a layer. Throws UsageError if the name or that of a parameter is
   // empty or taken.
   template <class L>
-  void add(std::string name, typename L::Options options,
-           Placement placement = {}) {
+  void add(std::string name, typename L::Options options) {
+    add<L>(std::move(name), std::move(options), Placement{});
+  }
+  template <class L>
+  void add(std::string name, typename L::Options options, Placement placement) {
     append(std::move(name), std::make_unique<L>(std::move(options)), placement);
   }
   // The layer that stands at `name` once more, under a name of its own: shared
