@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/shard/part_reader.h"
@@ -12,7 +13,7 @@
 namespace quire::checkpoint {
 namespace {
 
-constexpr std::size_t kMostListed = 8;
+constexpr std::size_t kMostListed = 50;  // under each title
 
 [[noreturn]] void refuse_run(const std::string& path,
                              const std::vector<std::string>& skipped) {
@@ -133,12 +134,10 @@ void Checkpoint::expect(std::span<const ExpectedParameter> parameters,
                         States states) const {
   Comparison comparison(manifest(), states);
   for (const auto& parameter : parameters) comparison.compare(parameter);
-  for (const auto& held : manifest().parameters) {
-    const bool known = std::any_of(
-        parameters.begin(), parameters.end(),
-        [&](const auto& parameter) { return parameter.name == held.name; });
-    if (!known) comparison.add_unexpected(held.name);
-  }
+  std::unordered_set<std::string_view> known;
+  for (const auto& parameter : parameters) known.insert(parameter.name);
+  for (const auto& held : manifest().parameters)
+    if (!known.contains(held.name)) comparison.add_unexpected(held.name);
   const std::string text = comparison.text();
   if (!text.empty())
     throw UsageError(

@@ -44,8 +44,8 @@ class Checkpoint {
 
   // kWhole: the checkpoint holds the given states and no others. kNamed: it
   // holds the given ones; kinds that nobody asks for may be there too.
-  // Parameters must be the same either way. One UsageError names the first few
-  // that are missing, unexpected or different.
+  // Parameters must be the same either way. One UsageError names all that are
+  // missing, unexpected or different, the first 50 of each.
   enum class States { kWhole, kNamed };
   void expect(std::span<const ExpectedParameter> parameters,
               States states) const;

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <random>
 #include <system_error>
 
+#include "quire/core/bytes.h"
 #include "quire/core/error.h"
 #include "quire/core/file_io.h"
 
@@ -200,6 +203,30 @@ void remove_folder(const std::string& path, const FileObserver& observer) {
 void sync_folder(const std::string& path, const FileObserver& observer) {
   tell(observer, "sync", path);
   quire::sync_folder(path);
+}
+
+std::optional<std::int64_t> free_bytes(const std::string& folder) {
+  struct statvfs status;
+  if (::statvfs(folder.c_str(), &status) != 0)
+    throw_system_error(folder, "asked for its free space", errno);
+  if (status.f_blocks == 0) return std::nullopt;
+  const auto most =
+      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t block = std::max<std::uint64_t>(status.f_frsize, 1);
+  const auto blocks = std::min<std::uint64_t>(status.f_bavail, most / block);
+  return static_cast<std::int64_t>(blocks * block);
+}
+
+void require_space(const std::string& folder, std::int64_t bytes,
+                   const FreeSpace& free) {
+  const auto available = free ? free(folder) : free_bytes(folder);
+  if (!available || *available >= bytes) return;
+  throw SystemError(fmt::format(
+      "{} has {} bytes ({}) free; {} bytes ({}) are to be written: remove "
+      "what is not needed (older checkpoints, for instance) or name a folder "
+      "on another disk",
+      folder, *available, format_bytes(*available), bytes,
+      format_bytes(bytes)));
 }
 
 }  // namespace quire::checkpoint

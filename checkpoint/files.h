@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,5 +81,15 @@ void rename_path(const std::string& from, const std::string& to,
 void remove_folder(const std::string& path, const FileObserver& observer);
 // Renames and removals in it are on the disk.
 void sync_folder(const std::string& path, const FileObserver& observer);
+
+// How many bytes may still be written below a folder; no value where the file
+// system does not say.
+using FreeSpace =
+    std::function<std::optional<std::int64_t>(const std::string& folder)>;
+std::optional<std::int64_t> free_bytes(const std::string& folder);
+// SystemError unless `bytes` may be written below `folder`: what is free, what
+// is needed, what to do. `free`: empty for free_bytes.
+void require_space(const std::string& folder, std::int64_t bytes,
+                   const FreeSpace& free = {});
 
 }  // namespace quire::checkpoint

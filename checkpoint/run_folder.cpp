@@ -46,6 +46,14 @@ bool is_leftover(std::string_view name) {
          parse_step_name(name.substr(1, end - 1)).has_value();
 }
 
+void check(const Keep& keep) {
+  if (keep.newest < 0 || keep.every < 0)
+    throw UsageError(fmt::format(
+        "got {} newest checkpoints to keep and every {}th step; expected "
+        "numbers of at least 0",
+        keep.newest, keep.every));
+}
+
 // Out of sight under a leftover's name first.
 void remove_step(const std::string& folder, const Step& step,
                  const FileObserver& observer) {
@@ -106,16 +114,25 @@ std::vector<Step> list_steps(const std::string& folder) {
   return steps;
 }
 
-void prune(const std::string& folder, std::int64_t keep,
+std::optional<std::int64_t> newest_step(const std::string& folder) {
+  std::optional<std::int64_t> newest;
+  for (const auto& name : names_in(folder))
+    newest = std::max(newest, parse_step_name(name));
+  return newest;
+}
+
+void prune(const std::string& folder, const Keep& keep,
            const FileObserver& observer) {
-  if (keep < 1)
-    throw UsageError(
-        fmt::format("got {} checkpoints to keep; expected at least 1", keep));
+  check(keep);
+  if (keep.newest == 0) return;
   const auto steps = list_steps(folder);
-  std::int64_t kept = 0;
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    if (step->problem.empty() && ++kept > keep)
-      remove_step(folder, *step, observer);
+  std::int64_t whole = 0;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (!step->problem.empty()) continue;
+    const bool stays = ++whole <= keep.newest ||
+                       (keep.every > 0 && step->step % keep.every == 0);
+    if (!stays) remove_step(folder, *step, observer);
+  }
   sync_folder(folder, observer);
 }
 

@@ -31,12 +31,20 @@ struct Step {
 
 // Ascending. UsageError unless `folder` is one.
 std::vector<Step> list_steps(const std::string& folder);
+// The largest number of its steps, whole or not; none if it has none.
+std::optional<std::int64_t> newest_step(const std::string& folder);
 // Why the checkpoint in `folder` is not whole; empty if it is.
 std::string problem_of(const std::string& folder);
 
-// Removes all whole steps but the newest `keep`; broken ones are left. Each
-// vanishes in one step, so a kill leaves none half. REQUIRES: keep >= 1.
-void prune(const std::string& folder, std::int64_t keep,
+// Which whole steps stay: the `newest` (0: all), and besides them those whose
+// number is a multiple of `every` (0: none).
+struct Keep {
+  std::int64_t newest = 0;
+  std::int64_t every = 0;
+};
+// Removes the other whole steps; broken ones are left. Each vanishes at once,
+// so a kill leaves none half.
+void prune(const std::string& folder, const Keep& keep,
            const FileObserver& observer = {});
 // Removes what saves and prunes that were killed have left. REQUIRES: no save
 // into this folder is under way.

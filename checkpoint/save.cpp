@@ -9,6 +9,7 @@
 #include "quire/checkpoint/shard/shard_writer.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
+#include "quire/core/tile.h"
 
 namespace quire::checkpoint {
 namespace {
@@ -28,8 +29,9 @@ std::string digest_of(const SaveRequest& request) {
     add(parameter.trainable ? "trainable" : "frozen");
   }
   const Progress& at = request.progress;
-  add(fmt::format("{} {} {} {} {}", at.step, at.updates, at.position, at.seed,
-                  request.kernels));
+  add(fmt::format("{} {} {} {} {} {} {}", at.step, at.updates, at.position,
+                  at.seed, request.kernels, request.keep.newest,
+                  request.keep.every));
   add(request.config);
   for (const auto& [key, note] : request.notes) {
     add(key);
@@ -38,9 +40,38 @@ std::string digest_of(const SaveRequest& request) {
   return to_hex(hasher.digest());
 }
 
-void require_same(const std::vector<std::string>& digests) {
-  for (std::size_t rank = 1; rank < digests.size(); ++rank)
-    if (digests[rank] != digests[0].substr(0, kHexDigits))
+// What the ranks tell one another before anything is written.
+struct Prepared {
+  std::string digest;
+  std::int64_t bytes;     // that this rank will write
+  std::string temporary;  // rank 0's
+
+  std::string text() const {
+    return digest + to_hex(static_cast<std::uint64_t>(bytes)) + temporary;
+  }
+  static Prepared parse(std::string_view text) {
+    return {.digest = std::string(text.substr(0, kHexDigits)),
+            .bytes = static_cast<std::int64_t>(
+                parse_hex(text.substr(kHexDigits, kHexDigits))),
+            .temporary = std::string(text.substr(2 * kHexDigits))};
+  }
+};
+
+// No less than a rank's file, and its share of the manifest, will have.
+std::int64_t bytes_to_write(const SaveRequest& request) {
+  constexpr std::int64_t kOfTensor = 512;  // of a header, and of the manifest
+  std::int64_t bytes = 2 * static_cast<std::int64_t>(request.config.size());
+  for (const auto& part : request.parts) {
+    const auto name = static_cast<std::int64_t>(part.parameter.size());
+    bytes += part.data.bytes() + 8 * tiles_of(part.data.numel()) + kOfTensor +
+             4 * name;
+  }
+  return bytes;
+}
+
+void require_same(const std::vector<Prepared>& ranks) {
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank)
+    if (ranks[rank].digest != ranks[0].digest)
       throw UsageError(fmt::format(
           "rank {} saves other parameters, another step, configuration or "
           "notes than rank 0; all ranks call save with the same",
@@ -87,26 +118,41 @@ class Saver {
         own_(request.observer) {}
 
   std::uint64_t run() {
-    const auto prepared = rounds_.run([&] { return prepare(); });
-    require_same(prepared);
-    temporary_ = prepared[0].substr(kHexDigits);
+    begin();
     const auto written = rounds_.run([&] { return write(); });
     const auto published = rounds_.run([&] { return publish(written); });
+    if (request_.keep.newest > 0) rounds_.run([&] { return prune_older(); });
     return parse_hex(published[0]);
   }
 
  private:
   bool first() const { return communicator_.rank() == 0; }
 
-  std::string prepare() {
+  void begin() {
+    std::vector<Prepared> ranks;
+    for (const auto& text : rounds_.run([&] { return prepare().text(); }))
+      ranks.push_back(Prepared::parse(text));
+    require_same(ranks);
+    temporary_ = ranks[0].temporary;
+    std::int64_t bytes = 0;
+    for (const auto& rank : ranks) bytes += rank.bytes;
+    rounds_.run([&] {
+      if (first()) require_space(folder_, bytes, request_.free);
+      return "";
+    });
+  }
+
+  Prepared prepare() {
     if (request_.progress.step < 0)
       throw UsageError(fmt::format("got step {}; expected at least 0",
                                    request_.progress.step));
     Json::parse(request_.config, "the configuration to save").members();
     check_parts(request_);
-    std::string report = digest_of(request_);
-    if (first()) report += own_.make(folder_, request_.progress.step);
-    return report;
+    Prepared own{.digest = digest_of(request_),
+                 .bytes = bytes_to_write(request_),
+                 .temporary = ""};
+    if (first()) own.temporary = own_.make(folder_, request_.progress.step);
+    return own;
   }
 
   // What this rank writes now, named if it dies over it.
@@ -153,6 +199,12 @@ class Saver {
                    observer);
     sync_folder(folder_, observer);
     return to_hex(manifest.fingerprint());
+  }
+
+  std::string prune_older() {
+    if (first() && newest_step(folder_) == request_.progress.step)
+      prune(folder_, request_.keep, request_.observer);
+    return "";
   }
 
   const std::string& folder_;

@@ -8,6 +8,7 @@
 
 #include "quire/checkpoint/files.h"
 #include "quire/checkpoint/manifest.h"
+#include "quire/checkpoint/run_folder.h"
 #include "quire/core/tensor.h"
 
 namespace quire::checkpoint {
@@ -38,8 +39,11 @@ struct SaveRequest {
   std::string config = "{}";  // resolved, a JSON object
   std::uint64_t kernels = 0;
   std::map<std::string, std::string> notes = {};
+  // What stays of the folder's steps behind this save, if it is the newest.
+  Keep keep = {};
 
   FileObserver observer = {};  // of this rank
+  FreeSpace free = {};         // asked by rank 0; empty: the system
   // How often a rank that is still writing tells the others so: well below the
   // communicator's time-out.
   double report_every_s = 1.0;

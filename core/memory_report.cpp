@@ -20,7 +20,7 @@ void append_row(std::string& text, std::string_view name,
 std::string_view name_of(Category category) {
   constexpr std::array<std::string_view, kCategories> kNames = {
       "parameters",  "gathered",      "gradients", "optimizer",
-      "activations", "communication", "workspace"};
+      "activations", "communication", "workspace", "snapshot"};
   return kNames[static_cast<std::size_t>(category)];
 }
 

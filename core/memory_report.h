@@ -18,8 +18,10 @@ enum class Category : std::uint8_t {
   kActivations,    // saved for backward, and what is alive between layers
   kCommunication,  // arrivals of an exchange
   kWorkspace,      // scratch of kernels
+
+  kSnapshot,  // of the state, while it is written
 };
-inline constexpr int kCategories = 7;
+inline constexpr int kCategories = 8;
 std::string_view name_of(Category category);
 
 struct MemoryReport {

@@ -264,9 +264,10 @@ void Run::save_if_due() {
   if (!due) return;
   locate("save");
   const Stopwatch watch;
-  saved_ =
-      save_state(state(), label(),
-                 {.folder = config().output, .keep = config().checkpoint_keep});
+  saved_ = save_state(state(), label(),
+                      {.folder = config().output,
+                       .keep = {.newest = config().checkpoint_keep,
+                                .every = config().checkpoint_keep_every}});
   tell(SaveEvent{
       .step = step_, .path = saved_->path, .seconds = watch.seconds()});
 }

@@ -95,12 +95,12 @@ TEST(Kill, APruneKilledAtAnyOperationLeavesNoHalfStep) {
     for (const std::int64_t step : {1, 2})
       save_world(run.path(), kOld, {.step = step}, 1);
     const int status = status_of_child([&] {
-      prune(run.path(), 1,
+      prune(run.path(), {.newest = 1},
             at_operation(at, [](const std::string&) { ::raise(SIGKILL); }));
       return 0;
     });
     for (const auto& step : list_steps(run.path())) EXPECT_EQ(step.problem, "");
-    prune(run.path(), 1);
+    prune(run.path(), {.newest = 1});
     EXPECT_EQ(list_steps(run.path()).size(), 1u);
     if (!was_killed(status)) break;
   }

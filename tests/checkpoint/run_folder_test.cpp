@@ -69,12 +69,23 @@ TEST(RunFolder, PruneKeepsTheNewestWholeSteps) {
   const TempFolder run;
   save_steps(run, {5, 10, 15, 20});
   fs::resize_file(run / "step-00000020/manifest.json", 100);
-  prune(run.path(), 2);
+  prune(run.path(), {.newest = 2});
   EXPECT_EQ(run.names(),
             (std::vector<std::string>{"step-00000010", "step-00000015",
                                       "step-00000020"}));
-  expect_mentions(usage_error_of([&] { prune(run.path(), 0); }),
-                  {"0", "at least 1"});
+  expect_mentions(usage_error_of([&] { prune(run.path(), {.newest = -1}); }),
+                  {"-1", "at least 0"});
+}
+
+TEST(RunFolder, PruneKeepsStepsOfTheirMultiplesToo) {
+  const TempFolder run;
+  save_steps(run, {5, 10, 15, 20, 25});
+  prune(run.path(), {});
+  EXPECT_EQ(run.names().size(), 5u);
+  prune(run.path(), {.newest = 1, .every = 10});
+  EXPECT_EQ(run.names(),
+            (std::vector<std::string>{"step-00000010", "step-00000020",
+                                      "step-00000025"}));
 }
 
 TEST(RunFolder, LeftoversGoWithTheNextSaveAndNothingElseDoes) {

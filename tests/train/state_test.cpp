@@ -44,7 +44,7 @@ TEST(State, FollowsNamesWhateverTheOrderOfTheLayers) {
     StateLabel label{};
     label.config = "{}";
     save_state({&saved, &hand.engine, &together}, label,
-               {.folder = folder.path(), .keep = 0});
+               {.folder = folder.path()});
     before.add(hand, saved);
   });
   test::run(products.rig(loaded, 3), [&](test::Hand& hand) {

@@ -1,7 +1,11 @@
 #include "quire/train/detail/state.h"
 
-#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
 #include <span>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -17,17 +21,6 @@ const nn::ParameterInfo& info(const RankState& state, int parameter) {
   return state.model->parameter(parameter);
 }
 
-std::vector<checkpoint::Part> parts_of(const RankState& state) {
-  std::vector<checkpoint::Part> parts;
-  for (engine::StateRange& range : state.engine->owned_state()) {
-    parts.push_back({.kind = std::move(range.kind),
-                     .parameter = info(state, range.parameter).name,
-                     .first = range.first,
-                     .data = std::move(range.data)});
-  }
-  return parts;
-}
-
 std::vector<checkpoint::SavedParameter> parameters_of(const nn::Model& model) {
   std::vector<checkpoint::SavedParameter> parameters;
   for (const nn::ParameterInfo& parameter : model.parameters()) {
@@ -38,62 +31,120 @@ std::vector<checkpoint::SavedParameter> parameters_of(const nn::Model& model) {
   return parameters;
 }
 
-void prune(const SaveTarget& target, const std::string& saved) {
-  if (target.keep < 1) return;
-  const auto steps = checkpoint::list_steps(target.folder);
-  if (!steps.empty() && steps.back().path == saved)
-    checkpoint::prune(target.folder, target.keep);
+// "t master fp32\n": a kind that this rank holds some of, of trainable or
+// frozen parameters.
+std::string kinds_of(const RankState& state,
+                     std::span<const engine::StateRange> held) {
+  std::set<std::string> kinds;
+  for (const engine::StateRange& range : held)
+    kinds.insert(fmt::format("{} {} {}\n",
+                             info(state, range.parameter).trainable ? 't' : 'f',
+                             range.kind, name_of(range.data.dtype())));
+  return fmt::format("{}", fmt::join(kinds, ""));
 }
 
-// All parameters, with the kinds of which this rank holds a part.
+struct Kinds {
+  std::vector<checkpoint::ExpectedState> trainable, frozen;
+};
+
+// A rank may hold nothing of a parameter, or of any: all know together.
+Kinds kinds_of_all(const RankState& state,
+                   std::span<const engine::StateRange> held) {
+  std::set<std::string> lines;
+  for (const auto& text : state.together->texts(kinds_of(state, held))) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.insert(line);
+  }
+  Kinds kinds;
+  for (const std::string& line : lines) {
+    const std::size_t space = line.rfind(' ');
+    auto& of = line[0] == 't' ? kinds.trainable : kinds.frozen;
+    of.push_back({.kind = line.substr(2, space - 2),
+                  .dtype = parse_dtype(line.substr(space + 1))});
+  }
+  return kinds;
+}
+
 std::vector<checkpoint::ExpectedParameter> expected_of(
     const RankState& state, std::span<const engine::StateRange> held) {
+  const Kinds kinds = kinds_of_all(state, held);
   std::vector<checkpoint::ExpectedParameter> expected;
-  for (const nn::ParameterInfo& parameter : state.model->parameters()) {
+  for (const nn::ParameterInfo& parameter : state.model->parameters())
     expected.push_back(
-        {.name = parameter.name, .shape = parameter.shape, .states = {}});
-  }
-  for (const engine::StateRange& range : held) {
-    expected[static_cast<std::size_t>(range.parameter)].states.push_back(
-        {.kind = range.kind, .dtype = range.data.dtype()});
-  }
+        {.name = parameter.name,
+         .shape = parameter.shape,
+         .states = parameter.trainable ? kinds.trainable : kinds.frozen});
   return expected;
+}
+
+std::vector<checkpoint::Part> as_parts(const nn::Model& model,
+                                       std::vector<engine::StateRange> ranges) {
+  std::vector<checkpoint::Part> parts;
+  for (engine::StateRange& range : ranges) {
+    parts.push_back({.kind = std::move(range.kind),
+                     .parameter = model.parameter(range.parameter).name,
+                     .first = range.first,
+                     .data = std::move(range.data)});
+  }
+  return parts;
+}
+
+std::optional<checkpoint::LoadDamage> load_any(
+    const RankState& state, const std::string& folder,
+    checkpoint::Checkpoint::States states) {
+  auto held = state.engine->held_state();
+  checkpoint::LoadRequest request{
+      .parts = {}, .parameters = expected_of(state, held), .states = states};
+  request.parts = as_parts(*state.model, std::move(held));
+  Together& together = *state.together;
+  auto loaded = checkpoint::load(folder, request, together.communicator(),
+                                 together.stream());
+  if (!loaded.damage) state.engine->restored(loaded.progress.updates);
+  return loaded.damage;
 }
 
 }  // namespace
 
+std::vector<checkpoint::Part> parts_of(const nn::Model& model,
+                                       const engine::Engine& engine) {
+  return as_parts(model, engine.owned_state());
+}
+
+std::string step_path(const StateLabel& label, const SaveTarget& target) {
+  return checkpoint::joined(target.folder,
+                            checkpoint::step_name(label.progress.step));
+}
+
+checkpoint::SaveRequest request_of(const RankState& state,
+                                   const StateLabel& label,
+                                   const SaveTarget& target) {
+  return {.parts = parts_of(*state.model, *state.engine),
+          .parameters = parameters_of(*state.model),
+          .progress = label.progress,
+          .config = label.config,
+          .kernels = label.kernels,
+          .notes = {{kDataNote, to_hex(label.data)}},
+          .keep = target.keep};
+}
+
 Saved save_state(const RankState& state, const StateLabel& label,
                  const SaveTarget& target) {
   Together& together = *state.together;
-  Saved saved{
-      .path = target.folder + "/" + checkpoint::step_name(label.progress.step),
-      .fingerprint = 0};
-  saved.fingerprint =
-      checkpoint::save(target.folder,
-                       {.parts = parts_of(state),
-                        .parameters = parameters_of(*state.model),
-                        .progress = label.progress,
-                        .config = label.config,
-                        .kernels = label.kernels,
-                        .notes = {{kDataNote, to_hex(label.data)}}},
-                       together.communicator(), together.stream());
-  if (together.communicator().rank() == 0) prune(target, saved.path);
-  return saved;
+  return {.path = step_path(label, target),
+          .fingerprint =
+              checkpoint::save(target.folder, request_of(state, label, target),
+                               together.communicator(), together.stream())};
 }
 
 void load_state(const RankState& state, const std::string& folder) {
-  comm::Communicator& communicator = state.together->communicator();
-  communicator.enter("load", std::filesystem::path(folder).filename().string());
-  const auto saved = checkpoint::Checkpoint::open(folder);
-  const auto held = state.engine->held_state();
-  saved.expect(expected_of(state, held),
-               checkpoint::Checkpoint::States::kNamed);
-  for (const engine::StateRange& range : held) {
-    const std::string& name = info(state, range.parameter).name;
-    communicator.enter("load", saved.file_of(range.kind, name, range.first));
-    saved.load(range.kind, name, range.first, range.data);
-  }
-  state.engine->restored(saved.manifest().progress.updates);
+  const auto damage =
+      load_any(state, folder, checkpoint::Checkpoint::States::kNamed);
+  if (damage) checkpoint::throw_damage(*damage, state.together->communicator());
+}
+
+std::optional<checkpoint::LoadDamage> resume_state(const RankState& state,
+                                                   const std::string& folder) {
+  return load_any(state, folder, checkpoint::Checkpoint::States::kWhole);
 }
 
 }  // namespace quire::train

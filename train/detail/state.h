@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "quire/checkpoint/load.h"
 #include "quire/checkpoint/manifest.h"
+#include "quire/checkpoint/save_request.h"
 #include "quire/engine/engine.h"
 #include "quire/nn/model.h"
 #include "quire/train/detail/together.h"
@@ -29,13 +33,23 @@ inline constexpr const char* kDataNote = "data.train";
 
 struct SaveTarget {
   std::string folder;  // the run's
-  int keep;            // whole steps; 0: all
+  checkpoint::Keep keep = {};
 };
 
 struct Saved {
   std::string path;
   std::uint64_t fingerprint;
 };
+
+// What this rank answers for, as it lies in the engine.
+std::vector<checkpoint::Part> parts_of(const nn::Model& model,
+                                       const engine::Engine& engine);
+// What save_state saves, for a save of another kind.
+checkpoint::SaveRequest request_of(const RankState& state,
+                                   const StateLabel& label,
+                                   const SaveTarget& target);
+// Where save_state saves.
+std::string step_path(const StateLabel& label, const SaveTarget& target);
 
 // Collective. Old steps go only once none is newer than the one saved.
 Saved save_state(const RankState& state, const StateLabel& label,
@@ -44,6 +58,11 @@ Saved save_state(const RankState& state, const StateLabel& label,
 // engine has no place for are left, so that a model loads without its
 // optimizer.
 void load_state(const RankState& state, const std::string& folder);
+// Collective: the same of a training, of which everything must be there and
+// nothing else. Where files are damaged it says so on every rank, and the
+// engine may hold anything until another is loaded.
+std::optional<checkpoint::LoadDamage> resume_state(const RankState& state,
+                                                   const std::string& folder);
 // Collective: what save_state would give.
 std::uint64_t fingerprint(const RankState& state);
 

@@ -1,0 +1,127 @@
+#include "quire/checkpoint/load.h"
+
+#include <fmt/format.h>
+
+#include "quire/checkpoint/shard/rounds.h"
+#include "quire/comm/failure.h"
+#include "quire/core/error.h"
+#include "quire/core/hash.h"
+
+namespace quire::checkpoint {
+namespace {
+
+// What a rank tells the others: a letter, then the checkpoint's fingerprint, or
+// the file, a line's end and the message.
+constexpr char kRead = 'r';
+constexpr char kFormat = 'f';
+constexpr char kHash = 'h';
+
+LoadDamage parse_damage(const std::string& report, int rank) {
+  const auto end = report.find('\n');
+  return {.damage = {.kind = report[0] == kFormat ? Damage::Kind::kFormat
+                                                  : Damage::Kind::kHash,
+                     .message = report.substr(end + 1)},
+          .rank = rank,
+          .file = report.substr(1, end - 1)};
+}
+
+std::optional<LoadDamage> first_damage(
+    const std::vector<std::string>& reports) {
+  for (std::size_t rank = 0; rank < reports.size(); ++rank)
+    if (reports[rank][0] != kRead)
+      return parse_damage(reports[rank], static_cast<int>(rank));
+  for (std::size_t rank = 1; rank < reports.size(); ++rank)
+    if (reports[rank] != reports[0])
+      return LoadDamage{
+          .damage = {.kind = Damage::Kind::kFormat,
+                     .message = "it is another checkpoint than rank 0 finds in "
+                                "the same place; give all ranks one folder"},
+          .rank = static_cast<int>(rank),
+          .file = ""};
+  return std::nullopt;
+}
+
+// One call of load on one rank.
+class Loader {
+ public:
+  Loader(const std::string& folder, const LoadRequest& request,
+         comm::Communicator& communicator, Stream& stream)
+      : folder_(folder),
+        request_(request),
+        communicator_(communicator),
+        rounds_(communicator, stream, request.report_every_s) {}
+
+  Loaded run() {
+    Loaded result;
+    const auto reports = rounds_.run([&] { return read(result.progress); });
+    result.damage = first_damage(reports);
+    return result;
+  }
+
+ private:
+  // "" or a report of damage. What does not fit is thrown by others.
+  template <class Fn>
+  std::string damage_of(const std::string& file, const Fn& fn) const {
+    try {
+      fn();
+      return "";
+    } catch (const UsageError& error) {
+      return kFormat + file + "\n" + error.what();
+    } catch (const SystemError& error) {
+      return kHash + file + "\n" + error.what();
+    }
+  }
+
+  std::string read(Progress& progress) {
+    std::optional<Checkpoint> saved;
+    std::string damage =
+        damage_of("", [&] { saved = Checkpoint::open(folder_); });
+    if (!damage.empty()) return damage;
+    progress = saved->manifest().progress;
+    saved->expect(request_.parameters, request_.states);
+    for (const Part& part : request_.parts) {
+      damage = read(*saved, part);
+      if (!damage.empty()) return damage;
+      rounds_.busy();
+    }
+    communicator_.enter("load");
+    return kRead + to_hex(saved->manifest().fingerprint());
+  }
+
+  std::string read(const Checkpoint& saved, const Part& part) {
+    const std::string file =
+        saved.file_of(part.kind, part.parameter, part.first);
+    communicator_.enter("load", file);
+    return damage_of(file, [&] {
+      saved.load(part.kind, part.parameter, part.first, part.data);
+    });
+  }
+
+  const std::string& folder_;
+  const LoadRequest& request_;
+  comm::Communicator& communicator_;
+  Rounds rounds_;
+};
+
+}  // namespace
+
+Loaded load(const std::string& folder, const LoadRequest& request,
+            comm::Communicator& communicator, Stream& stream) {
+  stream.synchronize();
+  communicator.enter("load");
+  return Loader(folder, request, communicator, stream).run();
+}
+
+void throw_damage(const LoadDamage& damage,
+                  const comm::Communicator& communicator) {
+  const auto& [kind, message] = damage.damage;
+  if (kind == Damage::Kind::kFormat)
+    throw UsageError(fmt::format("rank {}: {}", damage.rank, message));
+  throw comm::PeerError({.rank = damage.rank,
+                         .step = communicator.location().step,
+                         .phase = "load",
+                         .layer = damage.file,
+                         .message = message});
+}
+
+}  // namespace quire::checkpoint
