@@ -37,7 +37,7 @@ std::int64_t written_bytes(const Weights& weights,
 // Gives a model's parameters to a writer and keeps count.
 class ValueStream {
  public:
-  // All are borrowed.
+  // The weights are borrowed.
   ValueStream(const Weights& weights, const ConvertOptions& options,
               const ConvertProgress& progress)
       : weights_(weights),
@@ -60,7 +60,7 @@ class ValueStream {
 
  private:
   const Weights& weights_;
-  const ConvertProgress& progress_;
+  ConvertProgress progress_;
   std::int64_t total_;
   std::int64_t done_ = 0;
   std::vector<std::byte> stored_, cast_;
