@@ -8,6 +8,8 @@
 
 #include "quire/checkpoint/files.h"
 #include "quire/checkpoint/json.h"
+#include "quire/convert/detail/contained.h"
+#include "quire/convert/detail/pickle.h"
 #include "quire/core/error.h"
 
 namespace quire::convert {
@@ -29,46 +31,8 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-bool lies_in(const fs::path& path, const fs::path& folder) {
-  const auto [end, ignored] =
-      std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  return end == folder.end();
-}
-
-// A file that an index names: in the folder itself or, as the hub's cache keeps
-// them (snapshots/COMMIT/NAME -> ../../blobs/HASH), among the blobs beside it.
-std::string contained(const std::string& folder, const std::string& name) {
-  if (!checkpoint::is_plain_name(name))
-    throw UsageError(fmt::format(
-        "{}: {:?} is no plain file name; expected one in this folder",
-        joined(folder, kIndex), name));
-  const std::string path = joined(folder, name);
-  if (!exists(path))
-    throw UsageError(fmt::format("{} does not exist; {} names it", path,
-                                 joined(folder, kIndex)));
-  std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  const fs::path home = fs::canonical(folder, error);
-  const bool cached = home.parent_path().filename() == "snapshots";
-  const fs::path blobs = home.parent_path().parent_path() / "blobs";
-  if (error || !(lies_in(target, home) || (cached && lies_in(target, blobs))))
-    throw UsageError(fmt::format(
-        "{} is a link out of its folder; expected a file in it", path));
-  return target.string();
-}
-
 [[noreturn]] void refuse_folder(const std::string& folder) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const auto end = entry.path().extension();
-    if (end == ".bin" || end == ".pt" || end == ".pth")
-      throw UsageError(fmt::format(
-          "{} is a pickle, which runs code when it is read; turn it into "
-          "safetensors once: python -c \"import torch, safetensors.torch as s; "
-          "s.save_file(torch.load('{}', weights_only=True), "
-          "'model.safetensors', {{'format': 'pt'}})\"",
-          entry.path().string(), entry.path().filename().string()));
-  }
+  refuse_pickles_in(folder);
   throw UsageError(
       fmt::format("{} holds neither {} nor {}", folder, kSingle, kIndex));
 }
@@ -100,9 +64,7 @@ bool is_real(const std::optional<DType>& type) {
 WeightFiles::WeightFiles(const std::string& folder) {
   const std::string index = joined(folder, kIndex);
   if (exists(joined(folder, kSingle))) {
-    const auto at =
-        files_.try_emplace(std::string(kSingle), joined(folder, kSingle));
-    add_all(at.first->second);
+    add_all(open(folder, std::string(kSingle), folder));
   } else if (exists(index)) {
     open_index(folder, index);
   } else {
@@ -111,11 +73,12 @@ WeightFiles::WeightFiles(const std::string& folder) {
 }
 
 const SafetensorsFile& WeightFiles::open(const std::string& folder,
-                                         const std::string& name) {
+                                         const std::string& name,
+                                         const std::string& said_by) {
   const auto found = files_.find(name);
   if (found != files_.end()) return found->second;
-  const auto at =
-      files_.try_emplace(name, contained(folder, name), File::Links::kRefuse);
+  const auto at = files_.try_emplace(name, contained(folder, name, said_by),
+                                     File::Links::kRefuse);
   return at.first->second;
 }
 
@@ -132,11 +95,13 @@ void WeightFiles::add_all(const SafetensorsFile& file) {
 
 void WeightFiles::open_index(const std::string& folder,
                              const std::string& path) {
-  const Json json = Json::parse(checkpoint::read_text(path, kMostIndex), path);
+  const std::string text = checkpoint::read_text(
+      contained(folder, std::string(kIndex), folder), kMostIndex);
+  const Json json = Json::parse(text, path);
   std::map<std::string, std::string> place;
   for (const auto& [tensor, name] : json.at("weight_map").members()) {
     place[tensor] = name.string();
-    open(folder, name.string()).at(tensor);
+    open(folder, name.string(), path).at(tensor);
   }
   for (const auto& [name, file] : files_) add_all(file);
   for (const auto& [tensor, weight] : weights_)

@@ -36,7 +36,8 @@ class WeightFiles {
  private:
   void open_index(const std::string& folder, const std::string& path);
   const checkpoint::SafetensorsFile& open(const std::string& folder,
-                                          const std::string& name);
+                                          const std::string& name,
+                                          const std::string& said_by);
   void add_all(const checkpoint::SafetensorsFile& file);
   void check_sizes(std::int64_t total, const std::string& path);
 

@@ -1,0 +1,45 @@
+#include "quire/convert/detail/contained.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "quire/checkpoint/files.h"
+#include "quire/core/error.h"
+
+namespace quire::convert {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end())
+             .first == folder.end();
+}
+
+}  // namespace
+
+std::string contained(const std::string& folder, const std::string& name,
+                      const std::string& said_by) {
+  if (!checkpoint::is_plain_name(name))
+    throw UsageError(
+        fmt::format("{}: {:?} is no plain file name; expected one in this "
+                    "folder",
+                    said_by, name));
+  const std::string path = checkpoint::joined(folder, name);
+  std::error_code error;
+  if (!fs::exists(path, error))
+    throw UsageError(
+        fmt::format("{} does not exist; {} names it", path, said_by));
+  const fs::path target = fs::canonical(path, error);
+  const fs::path home = fs::canonical(folder, error);
+  const bool cached = home.parent_path().filename() == "snapshots";
+  const fs::path blobs = home.parent_path().parent_path() / "blobs";
+  if (error || !(lies_in(target, home) || (cached && lies_in(target, blobs))))
+    throw UsageError(fmt::format(
+        "{} is a link out of its folder; expected a file in it", path));
+  return target.string();
+}
+
+}  // namespace quire::convert

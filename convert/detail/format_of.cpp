@@ -1,0 +1,95 @@
+// What a path is, by its content.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "quire/checkpoint/files.h"
+#include "quire/checkpoint/manifest.h"
+#include "quire/checkpoint/run_folder.h"
+#include "quire/checkpoint/safetensors.h"
+#include "quire/convert/dcp/shards.h"
+#include "quire/convert/detail/pickle.h"
+#include "quire/convert/weights.h"
+#include "quire/core/error.h"
+
+namespace quire::convert {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::joined;
+
+bool exists(const std::string& folder, std::string_view name) {
+  std::error_code ignored;
+  return fs::exists(joined(folder, name), ignored);
+}
+
+// A checkpoint, or a run that has some.
+bool is_quire(const std::string& folder) {
+  if (checkpoint::is_step(folder)) return true;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (checkpoint::parse_step_name(entry.path().filename().string()))
+      return true;
+  return false;
+}
+
+Format format_of_folder(const std::string& folder) {
+  if (is_quire(folder)) return Format::kQuire;
+  const bool single = exists(folder, "model.safetensors") ||
+                      exists(folder, "model.safetensors.index.json");
+  if (!single && holds_dcp_shards(folder)) return Format::kDcp;
+  if (single || exists(folder, "config.json")) return Format::kHuggingFace;
+  refuse_pickles_in(folder);
+  throw UsageError(
+      fmt::format("{} is no model's folder; expected a Hugging Face folder "
+                  "(config.json and "
+                  "safetensors), a checkpoint of Quire, or PyTorch's "
+                  "distributed checkpoint "
+                  "as safetensors",
+                  folder));
+}
+
+// The first bytes, as many as there are.
+std::string start_of(const std::string& path) {
+  const auto file =
+      checkpoint::File::open(path, checkpoint::File::Links::kFollow);
+  std::string start(
+      static_cast<std::size_t>(std::min<std::int64_t>(file.bytes(), 16)), '\0');
+  file.read(0, std::as_writable_bytes(std::span(start)));
+  return start;
+}
+
+bool is_llmc(std::string_view start) {
+  constexpr std::array<std::int32_t, 2> kMagics = {20240326, 20240803};
+  std::int32_t magic = 0;
+  if (start.size() < sizeof(magic)) return false;
+  std::memcpy(&magic, start.data(), sizeof(magic));
+  return std::ranges::find(kMagics, magic) != kMagics.end();
+}
+
+Format format_of_file(const std::string& path) {
+  const std::string start = start_of(path);
+  if (start.starts_with("GGUF")) return Format::kGguf;
+  if (is_llmc(start)) return Format::kLlmc;
+  if (is_pickle(path, start)) refuse_pickle(path);
+  const bool safetensors = start.size() > 8 && start[8] == '{';
+  throw UsageError(fmt::format(
+      "{} is {}; expected a model's folder, or a .bin file of llm.c", path,
+      safetensors
+          ? "one file of tensors without the config.json that says what "
+            "they make; name the folder that holds both"
+          : "no model"));
+}
+
+}  // namespace
+
+Format format_of(const std::string& path) {
+  return checkpoint::is_folder(path) ? format_of_folder(path)
+                                     : format_of_file(path);
+}
+
+}  // namespace quire::convert

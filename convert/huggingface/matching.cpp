@@ -1,0 +1,131 @@
+#include "quire/convert/huggingface/matching.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "quire/convert/detail/values.h"
+#include "quire/convert/huggingface/names.h"
+#include "quire/core/error.h"
+
+namespace quire::convert {
+namespace {
+
+bool is_real(const std::optional<DType>& type) {
+  return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16;
+}
+
+std::int64_t numel_of(const ForeignTensor& tensor) {
+  std::int64_t numel = 1;
+  for (const std::int64_t extent : tensor.shape) numel *= extent;
+  return numel;
+}
+
+// Elements [first, first + count), widened. By bits: a table may hold what is
+// no number.
+std::vector<std::byte> widened(const ForeignTensor& tensor, std::int64_t first,
+                               std::int64_t count) {
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(count * size_of(*tensor.type)));
+  std::vector<std::byte> out(
+      static_cast<std::size_t>(count * size_of(DType::kF32)));
+  tensor.read(first, bytes);
+  cast({*tensor.type, bytes}, DType::kF32, out);
+  return out;
+}
+
+// The head is the token table; a copy of it may be there, another may not.
+void check_head(const ForeignTensor& head, const ForeignTensor& table) {
+  constexpr std::int64_t kAtOnce = 1 << 16;
+  const std::int64_t numel = numel_of(head);
+  bool same =
+      head.shape == table.shape && is_real(head.type) && is_real(table.type);
+  for (std::int64_t at = 0; same && at < numel; at += kAtOnce) {
+    const std::int64_t count = std::min(kAtOnce, numel - at);
+    same = widened(head, at, count) == widened(table, at, count);
+  }
+  if (!same)
+    throw UsageError(
+        fmt::format("{}: {} is not {}; expected a head tied to "
+                    "the token table, as the configuration says",
+                    head.file, head.name, table.name));
+}
+
+}  // namespace
+
+Matching::Matching(const ForeignModel& model)
+    : model_(model), given_(model.tensors.size()) {
+  const models::Options& options = model.description.options;
+  const std::string_view prefix = prefix_of(options);
+  for (const ForeignTensor& tensor : model.tensors) {
+    const bool prefixed = tensor.name.starts_with(prefix);
+    const auto plain = tensor.name.substr(prefixed ? prefix.size() : 0);
+    if (is_buffer(options, plain)) continue;
+    if (!tensors_.emplace(plain, &tensor).second)
+      throw UsageError(
+          fmt::format("{}: holds \"{}\" with and without the prefix {}",
+                      tensor.file, plain, prefix));
+  }
+  take_head();
+}
+
+void Matching::take_head() {
+  const std::string_view table = tied_table(model_.description.options);
+  const auto head = tensors_.find(std::string(kHead));
+  const auto found = tensors_.find(std::string(table));
+  if (table.empty() || head == tensors_.end() || found == tensors_.end())
+    return;
+  check_head(*head->second, *found->second);
+  tensors_.erase(head);
+}
+
+void Matching::require_layers() const {
+  const std::int64_t layers =
+      std::visit([](const auto& options) { return options.layers; },
+                 model_.description.options);
+  if (layers > static_cast<std::int64_t>(given_))
+    throw UsageError(fmt::format(
+        "{}: got {} layers; the weights in {} have {} tensors in all",
+        model_.config, layers, model_.path, given_));
+}
+
+std::optional<Match> Matching::take(const std::string& parameter,
+                                    const Shape& shape) {
+  const std::string plain = plain_name(parameter);
+  const auto found = tensors_.find(plain);
+  if (found == tensors_.end()) {
+    problems_.push_back("missing: " + plain);
+    return std::nullopt;
+  }
+  const ForeignTensor& tensor = *found->second;
+  tensors_.erase(found);
+  const bool transposed = is_transposed(model_.description.options, parameter);
+  std::vector<std::int64_t> wanted(shape.extents().begin(),
+                                   shape.extents().end());
+  if (transposed) std::ranges::reverse(wanted);
+  if (tensor.shape != wanted)
+    problems_.push_back(fmt::format("different: {}: [{}], expected [{}]",
+                                    tensor.name, fmt::join(tensor.shape, ", "),
+                                    fmt::join(wanted, ", ")));
+  else if (!is_real(tensor.type))
+    problems_.push_back(
+        fmt::format("different: {}: {}, expected F32, BF16 or F16", tensor.name,
+                    tensor.dtype));
+  else
+    return Match{.tensor = &tensor, .transposed = transposed};
+  return std::nullopt;
+}
+
+void Matching::require_fit() const {
+  std::vector<std::string> problems = problems_;
+  for (const auto& [name, tensor] : tensors_)
+    problems.push_back("unexpected: " + tensor->name);
+  if (problems.empty()) return;
+  std::ranges::sort(problems);
+  throw UsageError(fmt::format("the weights in {} do not fit {}:\n  {}",
+                               model_.path, model_.config,
+                               fmt::join(problems, "\n  ")));
+}
+
+}  // namespace quire::convert

@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/convert/model_folder.h"
+
+namespace quire::convert {
+namespace {
+
+using namespace quire::testing;
+
+// What a file with this content is refused for.
+std::string refusal(const std::string& name, const std::string& content) {
+  const TempFolder folder;
+  write_file(folder / name, content);
+  return usage_error_of([&] { format_of(folder / name); });
+}
+
+Format format_of_content(const std::string& content) {
+  const TempFolder folder;
+  write_file(folder / "any", content);
+  return format_of(folder / "any");
+}
+
+std::string little_endian(std::uint32_t value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+TEST(FormatOf, FoldersAreKnownByWhatTheyHold) {
+  EXPECT_EQ(format_of(data_path("gpt2_tiny")), Format::kHuggingFace);
+  EXPECT_EQ(format_of(data_path("hf_sharded")), Format::kHuggingFace);
+  EXPECT_EQ(format_of(data_path("dcp_hf")), Format::kDcp);
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "step-00000004");
+  EXPECT_EQ(format_of(folder.path()), Format::kQuire);
+  EXPECT_EQ(format_of(folder / "step-00000004"), Format::kQuire);
+}
+
+TEST(FormatOf, FilesAreKnownByTheirFirstBytes) {
+  EXPECT_EQ(format_of_content(little_endian(20240326) + "12345678"),
+            Format::kLlmc);
+  EXPECT_EQ(format_of_content("GGUF" + little_endian(3)), Format::kGguf);
+}
+
+TEST(FormatOf, WhatIsNoModelIsSaid) {
+  expect_mentions(refusal("x", ""), {"/x", "no model"});
+  expect_mentions(refusal("x", "hello"), {"/x", "no model"});
+  expect_mentions(refusal("a.safetensors", std::string(8, '\0') + "{}"),
+                  {"a.safetensors", "config.json"});
+  expect_mentions(usage_error_of([] { format_of("/no/where"); }),
+                  {"/no/where", "does not exist"});
+  const TempFolder empty;
+  expect_mentions(usage_error_of([&] { format_of(empty.path()); }),
+                  {empty.path(), "config.json"});
+}
+
+TEST(FormatOf, GgufIsNotRead) {
+  const TempFolder folder;
+  write_file(folder / "m.gguf", "GGUF");
+  expect_mentions(usage_error_of([&] { open_weights(folder / "m.gguf"); }),
+                  {"m.gguf", "written and not read"});
+}
+
+TEST(FormatOf, APickleIsRefusedUnreadWithTheCommandThatTurnsIt) {
+  for (const std::string& content :
+       {std::string("PK\x03\x04zip"), std::string("\x80\x02}q\x01"),
+        std::string("cos\nsystem\n(S'x'\ntR.")})
+    expect_mentions(
+        refusal("model.pt", content),
+        {"model.pt", "pickle", "runs code", "python -c", "weights_only=True",
+         "torch.load('model.pt'", "model.safetensors"});
+  expect_mentions(refusal("no_ending", "PK\x03\x04zip"), {"pickle"});
+  // Nobody's shell gets a name that means something to it.
+  expect_mentions(refusal("x');evil('.pt", "PK\x03\x04"),
+                  {"torch.load('FILE'"});
+}
+
+TEST(FormatOf, AFolderOfPicklesIsRefusedWithTheCommand) {
+  ModelFolder copy;
+  write_file(copy.folder / "pytorch_model.bin", "PK\x03\x04");
+  expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
+                  {"pytorch_model.bin", "pickle", "python -c"});
+  std::filesystem::remove(copy.folder / "config.json");
+  expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
+                  {"pytorch_model.bin", "pickle", "python -c"});
+  write_file(copy.folder / "__0_0.distcp", "PK\x03\x04");
+  expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
+                  {"dcp_to_torch", "pickle"});
+  const ModelFolder bare;
+  expect_mentions(usage_error_of([&] { open_weights(bare.folder.path()); }),
+                  {"model.safetensors", "neither"});
+}
+
+}  // namespace
+}  // namespace quire::convert
