@@ -42,14 +42,19 @@ const SafetensorsType* find_type(std::string_view name) {
 
 std::optional<Extent> extent_of(const SafetensorsType& type,
                                 std::span<const std::int64_t> shape) {
-  std::int64_t numel = 1;
-  for (const std::int64_t dim : shape)
-    if (dim < 0 || __builtin_mul_overflow(numel, dim, &numel))
+  std::int64_t others = 1;  // the product of all extents but 0
+  bool empty = false;
+  for (const std::int64_t dim : shape) {
+    empty = empty || dim == 0;
+    if (dim < 0 ||
+        __builtin_mul_overflow(others, std::max(dim, std::int64_t{1}), &others))
       return std::nullopt;
+  }
   std::int64_t bits = 0;
-  if (__builtin_mul_overflow(numel, type.bits, &bits) || bits % 8 != 0)
-    return std::nullopt;
-  return Extent{numel, bits / 8};
+  if (__builtin_mul_overflow(others, type.bits, &bits)) return std::nullopt;
+  if (empty) return Extent{0, 0};
+  if (bits % 8 != 0) return std::nullopt;
+  return Extent{others, bits / 8};
 }
 
 std::string_view safetensors_dtype(DType dtype) {
