@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include "quire/checkpoint/checkpoint.h"
+#include "quire/checkpoint/export.h"
+#include "quire/convert/convert.h"
+#include "quire/convert/detail/output.h"
+#include "quire/convert/detail/side_files.h"
+#include "quire/core/error.h"
+#include "quire/core/tensor.h"
+
+namespace quire::convert {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::ExportedParameter;
+using checkpoint::ExportedState;
+
+constexpr std::int64_t kSlack = std::int64_t{16} << 20;
+
+void check(const ConvertOptions& options) {
+  if (options.to != Format::kQuire)
+    throw UsageError(
+        fmt::format("{} carries parameters only; expected --to quire for a "
+                    "checkpoint's whole state",
+                    name_of(options.to)));
+  if (options.dtype)
+    throw UsageError(
+        "a whole state stays in the types in which it was saved; leave the "
+        "type out");
+}
+
+std::vector<ExportedParameter> parameters_of(
+    const checkpoint::Manifest& manifest) {
+  std::vector<ExportedParameter> parameters;
+  for (const auto& held : manifest.parameters) {
+    parameters.push_back({.name = held.name,
+                          .shape = held.shape,
+                          .trainable = held.trainable,
+                          .states = {}});
+    for (const auto& state : held.states)
+      parameters.back().states.push_back({state.kind, state.dtype});
+  }
+  return parameters;
+}
+
+std::int64_t bytes_in(const std::vector<ExportedParameter>& parameters) {
+  std::int64_t bytes = 0;
+  for (const auto& parameter : parameters)
+    for (const auto& state : parameter.states)
+      bytes += bytes_of(state.dtype, parameter.shape);
+  return bytes;
+}
+
+Checkpoint open_state(const std::string& from) {
+  if (format_of(from) != Format::kQuire)
+    throw UsageError(fmt::format(
+        "{} is no checkpoint of Quire; only those have a whole state", from));
+  return Checkpoint::open(from);
+}
+
+}  // namespace
+
+Converted convert_state(const std::string& from, const std::string& out,
+                        const ConvertOptions& options,
+                        const ConvertProgress& progress) {
+  check(options);
+  const Checkpoint saved = open_state(from);
+  const auto& manifest = saved.manifest();
+  auto parameters = parameters_of(manifest);
+  const std::int64_t total = bytes_in(parameters);
+  std::int64_t given = 0;  // of twice the total: for hashes, then for files
+  const auto read = [&](const ExportedParameter& parameter,
+                        const ExportedState& state, std::int64_t first,
+                        std::span<std::byte> out) {
+    saved.load(state.kind, parameter.name, first,
+               tensor_over(out.data(), state.dtype,
+                           {std::ssize(out) / size_of(state.dtype)}, nullptr));
+    given += std::ssize(out);
+    if (progress) progress(given / 2, total);
+  };
+  Output output(out, Output::Kind::kFolder, total + kSlack);
+  const auto print = checkpoint::export_checkpoint(
+      output.path(), {.parameters = std::move(parameters),
+                      .read = read,
+                      .shards = options.shards,
+                      .progress = manifest.progress,
+                      .config = manifest.config,
+                      .kernels = manifest.kernels,
+                      .notes = manifest.notes});
+  if (print != manifest.fingerprint())
+    throw SystemError(
+        fmt::format("{} changed while it was read; start again", from));
+  copy_side_files(side_files(saved.folder()), output.path());
+  output.publish();
+  return {.parameters = std::ssize(manifest.parameters),
+          .bytes = total,
+          .warnings = saved.skipped()};
+}
+
+}  // namespace quire::convert

@@ -1,0 +1,79 @@
+#include "quire/convert/detail/output.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "quire/checkpoint/files.h"
+#include "quire/core/error.h"
+
+namespace quire::convert {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// A dangling link is there, too.
+void require_absent(const std::string& path) {
+  std::error_code ignored;
+  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found)
+    return;
+  throw UsageError(fmt::format(
+      "{} is there already; expected a name that is free: remove it or name "
+      "another",
+      path));
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  if (folder.empty()) return ".";
+  if (!checkpoint::is_folder(folder))
+    throw UsageError(fmt::format(
+        "{} is no folder; expected one that {} can be made in", folder, path));
+  return folder;
+}
+
+}  // namespace
+
+Output::Output(const std::string& path, Kind kind, std::int64_t bytes)
+    : place_(without_slashes(path)) {
+  require_absent(place_);
+  const std::string name = fs::path(place_).filename().string();
+  if (!checkpoint::is_plain_name(name))
+    throw UsageError(fmt::format(
+        "got \"{}\"; expected the name of what is to be made", path));
+  beside_ = folder_of(place_);
+  checkpoint::require_space(beside_, bytes);
+  temporary_ = checkpoint::make_temporary_folder(beside_, name, {});
+  inside_ =
+      kind == Kind::kFolder ? temporary_ : checkpoint::joined(temporary_, name);
+}
+
+Output::~Output() {
+  if (temporary_.empty()) return;
+  try {
+    checkpoint::remove_folder(temporary_, {});
+  } catch (const std::exception&) {
+    // A name with a dot stays behind.
+  }
+}
+
+void Output::publish() {
+  checkpoint::sync_folder(temporary_, {});
+  if (checkpoint::publish_folder(inside_, place_, {})) {
+    checkpoint::publish_folder(inside_, place_, {});  // back again
+    require_absent(place_);
+  }
+  if (inside_ == temporary_)
+    temporary_.clear();
+  else
+    checkpoint::remove_folder(temporary_, {});
+  temporary_.clear();
+  checkpoint::sync_folder(beside_, {});
+}
+
+}  // namespace quire::convert

@@ -1,0 +1,33 @@
+// What a conversion makes: beside its place under a name with a dot until it is
+// whole, and gone if it never is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace quire::convert {
+
+class Output {
+ public:
+  enum class Kind { kFolder, kFile };
+  // UsageError if `path` is there already, and unless the folder that it is to
+  // stand in is; SystemError if the disk has no room for `bytes`.
+  Output(const std::string& path, Kind kind, std::int64_t bytes);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  // The empty folder, or the file that is to be made.
+  const std::string& path() const { return inside_; }
+  // Puts it in its place; all is on the disk then. UsageError if somebody else
+  // has taken the place meanwhile.
+  void publish();
+
+ private:
+  std::string place_;      // without slashes at its end
+  std::string beside_;     // the folder that the place is in
+  std::string temporary_;  // a folder; empty: there is none any more
+  std::string inside_;     // it, or the file in it
+};
+
+}  // namespace quire::convert

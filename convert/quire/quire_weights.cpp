@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "quire/checkpoint/checkpoint.h"
+#include "quire/checkpoint/files.h"
+#include "quire/checkpoint/json.h"
+#include "quire/convert/detail/side_files.h"
+#include "quire/convert/detail/sources.h"
+#include "quire/convert/quire/model_section.h"
+#include "quire/convert/quire/notes.h"
+#include "quire/core/error.h"
+#include "quire/core/tensor.h"
+
+namespace quire::convert {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::Json;
+using checkpoint::ManifestParameter;
+using checkpoint::ManifestState;
+
+// What a parameter's value is stored as: a value may be a rounding of its
+// master.
+const ManifestState* value_of(const ManifestParameter& parameter) {
+  const auto* master = parameter.find("master");
+  return master != nullptr ? master : parameter.find("value");
+}
+
+bool is_real(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+}
+
+Json config_of(const Checkpoint& saved) {
+  return Json::parse(
+      saved.manifest().config,
+      checkpoint::joined(saved.folder(), checkpoint::kManifestName) +
+          ": config");
+}
+
+std::int64_t layers_of(const models::Options& options) {
+  return std::visit([](const auto& chosen) { return chosen.layers; }, options);
+}
+
+// The folder's own, else those of the model that the run started from.
+std::vector<std::string> side_files_of(const std::string& folder,
+                                       const Json& config) {
+  auto files = side_files(folder);
+  const auto from = config.at("model").find("from");
+  if (files.empty() && from && from->kind() == Json::Kind::kString)
+    files = side_files(from->string());
+  return files;
+}
+
+class QuireWeights final : public Weights {
+ public:
+  explicit QuireWeights(const std::string& path)
+      : saved_(Checkpoint::open(path)), warnings_(saved_.skipped()) {
+    describe();
+    match();
+  }
+
+  Format format() const override { return Format::kQuire; }
+  const std::string& path() const override { return saved_.folder(); }
+  const Description& description() const override { return description_; }
+  std::span<const StoredParameter> parameters() const override {
+    return parameters_;
+  }
+  std::span<const std::string> warnings() const override { return warnings_; }
+
+  void read(std::string_view parameter, std::int64_t first,
+            std::span<std::byte> out) const override {
+    const StoredParameter& held = stored(*this, parameter);
+    const std::int64_t element = size_of(held.dtype);
+    const auto bytes = static_cast<std::int64_t>(out.size());
+    if (bytes % element != 0)
+      throw UsageError(fmt::format("{}: got room for {} bytes of {}", parameter,
+                                   bytes, name_of(held.dtype)));
+    const auto address = reinterpret_cast<std::uintptr_t>(out.data());
+    const bool aligned = address % static_cast<std::uintptr_t>(element) == 0;
+    std::vector<std::byte> buffer(aligned ? 0 : out.size());
+    std::byte* at = aligned ? out.data() : buffer.data();
+    load(held, first, tensor_over(at, held.dtype, {bytes / element}, nullptr));
+    if (!aligned) std::ranges::copy(buffer, out.begin());
+  }
+
+ private:
+  void describe() {
+    const Json config = config_of(saved_);
+    if (!config.find("model"))
+      throw UsageError(fmt::format(
+          "{} holds no model in its configuration, so its network is not "
+          "known; expected a checkpoint that `quire train` or `quire convert` "
+          "made",
+          saved_.folder()));
+    description_.options = read_model_section(config);
+    description_.side_files = side_files_of(saved_.folder(), config);
+    read_notes(saved_.manifest().notes, saved_.folder(), description_);
+  }
+
+  void match() {
+    const auto held = std::ssize(saved_.manifest().parameters);
+    // Before a model of that many layers is built.
+    if (layers_of(description_.options) > held)
+      throw UsageError(fmt::format(
+          "{}: its configuration says model.layers {}; it holds {} parameters "
+          "in all",
+          saved_.folder(), layers_of(description_.options), held));
+    std::vector<checkpoint::ExpectedParameter> expected;
+    const nn::Model model = models::build(description_.options);
+    for (const auto& parameter : model.parameters())
+      expected.push_back(
+          {.name = parameter.name, .shape = parameter.shape, .states = {}});
+    saved_.expect(expected, Checkpoint::States::kNamed);
+    for (const auto& parameter : expected) add(parameter.name);
+  }
+
+  void add(const std::string& name) {
+    const ManifestParameter& held = *saved_.manifest().find(name);
+    const ManifestState* value = value_of(held);
+    if (value == nullptr || !is_real(value->dtype))
+      throw UsageError(fmt::format(
+          "{}: {} has {}; expected a master or a value of fp32, bf16 or fp16",
+          saved_.folder(), name,
+          value == nullptr ? "neither a master nor a value"
+                           : name_of(value->dtype)));
+    parameters_.push_back(
+        {.name = name, .shape = held.shape, .dtype = value->dtype});
+  }
+
+  // A checkpoint is one thread's.
+  void load(const StoredParameter& held, std::int64_t first,
+            const Tensor& dest) const {
+    const std::lock_guard lock(mutex_);
+    const auto* parameter = saved_.manifest().find(held.name);
+    saved_.load(value_of(*parameter)->kind, held.name, first, dest);
+  }
+
+  Checkpoint saved_;
+  Description description_;
+  std::vector<StoredParameter> parameters_;
+  std::vector<std::string> warnings_;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Weights> open_quire(const std::string& folder) {
+  return std::make_unique<QuireWeights>(folder);
+}
+
+}  // namespace quire::convert
