@@ -1,10 +1,8 @@
 #include "quire/convert/huggingface/foreign_weights.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "quire/convert/huggingface/matching.h"
 #include "quire/convert/huggingface/transposed.h"
@@ -37,7 +35,8 @@ class ForeignWeights : public Weights {
     const nn::Model built = models::build(model_.description.options);
     for (const auto& parameter : built.parameters())
       if (const auto match = matching.take(parameter.name, parameter.shape)) {
-        matches_.emplace(parameter.name, *match);
+        index_.emplace(parameter.name, matches_.size());
+        matches_.push_back(*match);
         parameters_.push_back({.name = parameter.name,
                                .shape = parameter.shape,
                                .dtype = match->tensor->type.value()});
@@ -57,22 +56,32 @@ class ForeignWeights : public Weights {
 
   void read(std::string_view parameter, std::int64_t first,
             std::span<std::byte> out) const override {
-    const StoredParameter& entry = stored(*this, parameter);
-    const auto width = static_cast<std::size_t>(size_of(entry.dtype));
-    const auto count = static_cast<std::int64_t>(out.size() / width);
-    const std::int64_t numel = entry.shape.numel();
-    if (first < 0 || first > numel || count > numel - first ||
-        out.size() % width != 0)
-      throw UsageError(fmt::format(
-          "{}: {}: got elements [{}, {} + {}) and {} bytes to read; it has {}",
-          model_.path, parameter, first, first, count, out.size(), numel));
-    if (count > 0) read_matched(matches_.at(entry.name), first, out);
+    const auto found = index_.find(parameter);
+    if (found == index_.end()) stored(*this, parameter);  // names the nearest
+    const StoredParameter& entry = parameters_[found->second];
+    require_range(entry, first, static_cast<std::int64_t>(out.size()));
+    if (!out.empty()) read_matched(matches_[found->second], first, out);
   }
 
  private:
+  void require_range(const StoredParameter& entry, std::int64_t first,
+                     std::int64_t bytes) const {
+    const std::int64_t width = size_of(entry.dtype);
+    const std::int64_t numel = entry.shape.numel();
+    if (first >= 0 && first <= numel && bytes / width <= numel - first &&
+        bytes % width == 0)
+      return;
+    throw UsageError(fmt::format(
+        "{}: {}: got {} bytes from element {} on to read; it has {} elements "
+        "of {} bytes",
+        model_.path, entry.name, bytes, first, numel, width));
+  }
+
   ForeignModel model_;
+  // In the model's order; by name in the index.
   std::vector<StoredParameter> parameters_;
-  std::unordered_map<std::string, Match> matches_;
+  std::vector<Match> matches_;
+  std::map<std::string, std::size_t, std::less<>> index_;
 };
 
 }  // namespace

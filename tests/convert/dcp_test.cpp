@@ -165,6 +165,22 @@ TEST(Dcp, AnyNumberOfShardsReadsBackTheSame) {
   }
 }
 
+TEST(Dcp, ThereAndBackGivesTheSameFiles) {
+  for (const char* name : {"gpt2_tiny", "llama_tiny", "llama3_small",
+                           "mistral_small", "qwen2_small", "qwen3_small"}) {
+    const TempFolder there, back;
+    const auto weights = open_weights(data_path(name));
+    write_dcp(*weights, there.path(), {.to = Format::kDcp, .shards = 2}, {});
+    write_hugging_face(*open_weights(there.path()), back.path(),
+                       {.to = Format::kHuggingFace}, {});
+    EXPECT_EQ(read_file(back / "model.safetensors"),
+              read_file(data_path(std::string(name) + "/model.safetensors")))
+        << name;
+    EXPECT_EQ(read_file(back / "config.json"),
+              read_file(there / "config.json"));
+  }
+}
+
 TEST(Dcp, RowsAreCutAsTorchChunksThem) {
   // 139 rows by 16: 9 each, 4 in the last. 12 rows: one each, none in the last.
   const auto weights = open_weights(data_path("qwen3_small"));
