@@ -142,7 +142,8 @@ std::uint64_t export_checkpoint(const std::string& folder,
   }
   const Manifest manifest =
       collect(folder, std::move(files), frame_of(request), [] {});
-  write_text(joined(folder, kConfigName), request.config, request.observer);
+  write_text(joined(folder, kConfigName), config_text(request.config),
+             request.observer);
   write_text(joined(folder, kManifestName), to_text(manifest),
              request.observer);
   return manifest.fingerprint();

@@ -82,6 +82,9 @@ std::string tiles_name(std::string_view kind, std::string_view parameter);
 // ranges, counts. `source` is the file, for messages.
 void check(const Manifest& manifest, const std::string& source);
 
+// What resolved_config.json holds: the configuration, indented by two spaces.
+std::string config_text(const std::string& config);
+
 // The text of manifest.json, its own checksum last. REQUIRES: check() passes
 // and config is a JSON object; else UsageError.
 std::string to_text(const Manifest& manifest);

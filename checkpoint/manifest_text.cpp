@@ -169,6 +169,10 @@ void check_format(const Json& json) {
 
 }  // namespace
 
+std::string config_text(const std::string& config) {
+  return Json::parse(config, "the configuration").text() + "\n";
+}
+
 std::string to_text(const Manifest& manifest) {
   check(manifest, std::string(kManifestName));
   Json::parse(manifest.config, "the configuration").members();

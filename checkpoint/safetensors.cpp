@@ -88,7 +88,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path, File::Links links)
 void SafetensorsFile::read_header(std::string_view header) {
   if (!header.starts_with('{'))
     throw UsageError(path() + ": the header does not start with '{'");
-  const Json json = Json::parse(header, path());
+  const Json json = Json::parse(header, path() + ": the header");
   for (const auto& [name, value] : json.members()) {
     if (name != kMetadata) {
       entries_.push_back(read_entry(name, value));
@@ -109,8 +109,8 @@ void SafetensorsFile::check_ranges() const {
   for (const auto& entry : entries_) {
     if (entry.begin != end)
       throw UsageError(fmt::format(
-          "{}: tensor \"{}\" begins at byte {}, {} byte {} where the one "
-          "before ends",
+          "{}: the header: tensor \"{}\" begins at byte {}, {} byte {} where "
+          "the one before ends",
           path(), entry.name, entry.begin,
           entry.begin < end ? "before" : "after", end));
     end = entry.end;

@@ -191,7 +191,8 @@ class Saver {
     const Manifest manifest = collect(temporary_, std::move(files), request_,
                                       [&] { rounds_.busy(); });
     const auto& observer = request_.observer;
-    write_text(joined(temporary_, kConfigName), request_.config, observer);
+    write_text(joined(temporary_, kConfigName), config_text(request_.config),
+               observer);
     write_text(joined(temporary_, kManifestName), to_text(manifest), observer);
     sync_folder(temporary_, observer);
     publish_folder(temporary_,

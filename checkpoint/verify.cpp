@@ -5,7 +5,6 @@
 #include <set>
 
 #include "quire/checkpoint/files.h"
-#include "quire/checkpoint/json.h"
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/shard/part_reader.h"
 #include "quire/checkpoint/shard/shards.h"
@@ -55,10 +54,10 @@ class Verifier {
 
   void check_config() const {
     const std::string path = joined(folder_, kConfigName);
-    const auto beside = Json::parse(read_text(path, kMostConfig), path).text();
-    const auto own = Json::parse(manifest_.config, folder_).text();
-    if (beside != own)
-      throw UsageError(path + " is not the configuration in the manifest");
+    if (read_text(path, kMostConfig) != config_text(manifest_.config))
+      throw UsageError(path +
+                       " is not, byte for byte, the configuration in the "
+                       "manifest: it was changed; resuming reads the manifest");
   }
 
   // No tensor but those of the manifest.

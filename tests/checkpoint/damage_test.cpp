@@ -92,6 +92,27 @@ TEST(Damage, EveryFlippedByteOfAStepIsReported) {
   EXPECT_TRUE(verify(saved.step).empty());
 }
 
+TEST(Damage, AHeaderThatChangedIsCalledOne) {
+  const Saved saved;
+  const std::string whole = text_of(saved.shard(1));
+  for (const std::int64_t at : {0, 8, 9, 40, 400}) {
+    flip_byte(saved.shard(1), at);
+    expect_mentions(open_error(saved), {"shard-00001-of-00002", "header"});
+    overwrite(saved.shard(1), whole);
+  }
+}
+
+TEST(Damage, OfTheConfigurationIsReportedIfItIsABlank) {
+  const Saved saved;
+  const std::string path = saved.step + "/resolved_config.json";
+  std::string text = text_of(path);
+  text[text.find(' ')] = '\t';
+  overwrite(path, text);
+  const auto damage = verify(saved.step);
+  ASSERT_EQ(damage.size(), 1u);
+  expect_mentions(damage[0].message, {"resolved_config.json", "manifest"});
+}
+
 TEST(Damage, VerifyReportsAllOfIt) {
   const Saved saved;
   flip_byte(saved.shard(0), place_of(saved.shard(0), "master:p0"));
