@@ -30,7 +30,13 @@ struct Traffic {
     wire_bytes += other.wire_bytes;
     return *this;
   }
+  Traffic& operator-=(const Traffic& other) {
+    collectives -= other.collectives;
+    wire_bytes -= other.wire_bytes;
+    return *this;
+  }
   friend Traffic operator+(Traffic a, const Traffic& b) { return a += b; }
+  friend Traffic operator-(Traffic a, const Traffic& b) { return a -= b; }
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
