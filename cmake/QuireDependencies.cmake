@@ -3,6 +3,7 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
+include(cmake/QuirePcre2.cmake)
 
 # Two folders of kernels/ compute matrix products, with a library each; QUIRE_OTHER_PRODUCTS is the one to leave out.
 if(QUIRE_ENABLE_ONEDNN)
@@ -25,13 +26,15 @@ add_library(quire::xxhash ALIAS quire_xxhash)
 target_include_directories(quire_xxhash INTERFACE "${QUIRE_XXHASH_INCLUDE_DIR}")
 target_compile_definitions(quire_xxhash INTERFACE "XXH_INLINE_ALL=")
 
-set(xxhash_version "")
-file(STRINGS "${QUIRE_XXHASH_INCLUDE_DIR}/xxhash.h" lines REGEX "#define XXH_VERSION_(MAJOR|MINOR|RELEASE) ")
-foreach(line IN LISTS lines)
-  string(REGEX MATCH "[0-9]+" number "${line}")
-  list(APPEND xxhash_version ${number})
-endforeach()
-list(JOIN xxhash_version "." xxhash_version)
+# The numbers of #define PREFIX_MAJOR, PREFIX_MINOR and so on in a header, joined by points.
+function(quire_header_version result header prefix)
+  file(STRINGS "${header}" lines REGEX "#define ${prefix}_(MAJOR|MINOR|RELEASE) ")
+  list(TRANSFORM lines REPLACE ".*[^0-9]([0-9]+)[^0-9]*$" "\\1")
+  list(JOIN lines "." version)
+  set(${result} "${version}" PARENT_SCOPE)
+endfunction()
+quire_header_version(xxhash_version "${QUIRE_XXHASH_INCLUDE_DIR}/xxhash.h" XXH_VERSION)
+quire_header_version(pcre2_version "${QUIRE_PCRE2_INCLUDE_DIR}/pcre2.h" PCRE2)
 
-set(QUIRE_LIBRARIES
-    "${products_version}, nlohmann_json ${nlohmann_json_VERSION}, fmt ${fmt_VERSION}, xxHash ${xxhash_version}")
+string(JOIN ", " QUIRE_LIBRARIES "${products_version}" "nlohmann_json ${nlohmann_json_VERSION}" "fmt ${fmt_VERSION}"
+       "xxHash ${xxhash_version}" "PCRE2 ${pcre2_version}")

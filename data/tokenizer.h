@@ -1,8 +1,10 @@
 // Between text and token ids.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,31 +12,59 @@
 
 namespace quire::data {
 
-// Immutable: const calls from any number of threads.
+// Whether the texts of special tokens, "<|endoftext|>", stand for those tokens
+// or for the characters that they are made of.
+enum class Specials : std::uint8_t { kAsText, kRecognise };
+
+// A text, or the part of one that is there so far.
+struct TextPart {
+  std::string_view text;
+  bool more = false;  // the text may go on
+  Specials specials = Specials::kAsText;
+};
+
+// Immutable: const calls from any number of threads. Any bytes can be encoded,
+// and decode gives them back.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Ids in [0, vocabulary()); nothing is inserted.
-  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  // The bytes of `ids`, which need not be whole characters. Throws UsageError
-  // with the place and the id of the first outside the vocabulary.
+  // Ids in [0, vocabulary()); nothing is inserted. Throws UsageError where a
+  // tokenizer from a file cannot take the text, naming file and place.
+  std::vector<std::int32_t> encode(std::string_view text,
+                                   Specials specials = Specials::kAsText) const;
+  // Appends the ids of the first bytes of the part, as many as have these ids
+  // whatever follows; all of it if the text ends here. Returns their number:
+  // the rest comes again at the front of the next part. See text_encoder.h.
+  virtual std::size_t append(const TextPart& part,
+                             std::vector<std::int32_t>& ids) const = 0;
+  // The bytes of `ids`, special tokens as their texts. They need not be whole
+  // characters. Throws UsageError with the place and the id of the first that
+  // is no token.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+
   virtual std::int64_t vocabulary() const = 0;
+  // What stands between documents, where the vocabulary has such a token.
+  virtual std::optional<std::int32_t> end_of_text() const = 0;
   // What make_tokenizer takes.
   virtual std::string name() const = 0;
+  // Where ids may differ from the original's, one line each.
+  virtual std::vector<std::string> warnings() const { return {}; }
 };
 
 // Every byte is its own id.
 class BytesTokenizer final : public Tokenizer {
  public:
-  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::size_t append(const TextPart& part,
+                     std::vector<std::int32_t>& ids) const override;
   std::string decode(std::span<const std::int32_t> ids) const override;
   std::int64_t vocabulary() const override { return 256; }
+  std::optional<std::int32_t> end_of_text() const override { return {}; }
   std::string name() const override { return "bytes"; }
 };
 
-// "bytes". Throws UsageError naming the known ones for any other name.
+// "bytes", "gpt2", or a folder with the files of a tokenizer: see
+// bpe_tokenizer.h. Throws UsageError naming the known ones for anything else.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name);
 
 }  // namespace quire::data

@@ -1,0 +1,60 @@
+// Byte-level byte pair encoding, as GPT-2, Llama 3 and Qwen have it.
+//
+// A text is cut into pieces by a pattern, and the bytes of every piece are
+// merged pair by pair, the pair of the lowest rank first, the leftmost of
+// equals. What goes in comes out:
+//
+//   bytes that are no UTF-8   the pattern runs over the stretches between them,
+//                             each as if a text began and ended there; every
+//                             such byte is a piece of its own
+//   a normalizer NFC          is accepted and not applied: the text is encoded
+//                             as it is. Text in NFC, as nearly all is, has the
+//                             ids of the original; warnings() says so
+//   a post-processor          is not applied: nothing is inserted
+//   added tokens              that are special as Specials says, others always;
+//                             the leftmost, of these the longest
+//
+// Refused, with the file and the key: every other model (WordPiece, Unigram),
+// byte_fallback, dropout, prefixes and suffixes, other normalizers and
+// pre-tokenizers than ByteLevel and Split by a regular expression that isolates
+// its matches, add_prefix_space, and added tokens that strip or that want whole
+// words; vocabularies without all 256 bytes, with an id or a token twice, with
+// ids of 2^22 and more; merges of unknown tokens and merges that stand twice;
+// files of more than 256 MiB.
+//
+// A pattern is bounded in steps and memory per match; one that runs away is a
+// UsageError of the text's encoding.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "quire/data/tokenizer.h"
+
+namespace quire::data {
+
+// GPT-2's, which lies in the library.
+std::unique_ptr<Tokenizer> gpt2_tokenizer();
+
+// The first of these that the folder has:
+//
+//   tokenizer.json
+//   vocab.json and merges.txt
+//   encoder.json and vocab.bpe
+//
+// The pairs of files say no pattern: they are cut by GPT-2's, and tokens that
+// no merge makes are special. Throws UsageError naming the file, and what to do
+// about a folder that has none of them.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder);
+
+// What files say, and where they lie: `source` is the path for messages.
+struct TokenizerText {
+  std::string_view text;
+  std::string source;
+};
+std::unique_ptr<Tokenizer> parse_tokenizer_json(const TokenizerText& file);
+std::unique_ptr<Tokenizer> parse_vocabulary_and_merges(
+    const TokenizerText& vocabulary, const TokenizerText& merges);
+
+}  // namespace quire::data

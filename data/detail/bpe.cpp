@@ -1,0 +1,210 @@
+#include "quire/data/detail/bpe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "quire/core/error.h"
+#include "quire/data/detail/utf8.h"
+
+namespace quire::data {
+namespace {
+
+std::vector<Pattern> patterns_of(const BpeParts& parts) {
+  std::vector<Pattern> patterns;
+  for (const std::string& pattern : parts.patterns)
+    patterns.emplace_back(pattern, parts.source);
+  return patterns;
+}
+
+std::vector<AddedToken> plain(std::vector<AddedToken> added) {
+  std::erase_if(added, [](const AddedToken& token) { return token.special; });
+  return added;
+}
+
+}  // namespace
+
+class BpeTokenizer::Turn {
+ public:
+  explicit Turn(const BpeTokenizer& tokenizer) : tokenizer_(tokenizer) {
+    const std::lock_guard lock(tokenizer_.mutex_);
+    if (tokenizer_.idle_.empty()) return;
+    worker_ = std::move(tokenizer_.idle_.back());
+    tokenizer_.idle_.pop_back();
+  }
+  ~Turn() {
+    if (!worker_) return;
+    const std::lock_guard lock(tokenizer_.mutex_);
+    tokenizer_.idle_.push_back(std::move(worker_));
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  Worker& worker() {
+    if (!worker_) worker_ = std::make_unique<Worker>(tokenizer_);
+    return *worker_;
+  }
+
+ private:
+  const BpeTokenizer& tokenizer_;
+  std::unique_ptr<Worker> worker_;
+};
+
+// Cuts text between added tokens into pieces. Every function returns the bytes
+// whose pieces are settled, which is all of a text without more.
+class BpeTokenizer::Cutter {
+ public:
+  using Subject = Pattern::Subject;
+  Cutter(const BpeTokenizer& tokenizer, Worker& worker,
+         std::vector<std::int32_t>& ids)
+      : tokenizer_(tokenizer), worker_(worker), ids_(ids) {}
+
+  std::size_t cut(const Subject& subject) {
+    const std::string_view text = subject.text;
+    std::size_t done = 0;
+    while (done < text.size()) {
+      const std::string_view rest = text.substr(done);
+      const std::size_t valid = valid_utf8(rest);
+      const bool open =
+          subject.more &&
+          (valid == rest.size() || is_unfinished_utf8(rest.substr(valid)));
+      const Subject stretch = {.text = rest.substr(0, valid), .more = open};
+      done += cut_from(0, stretch);
+      if (open) break;
+      if (done < text.size()) piece(text.substr(done++, 1));
+    }
+    return done;
+  }
+
+ private:
+  // By the patterns from number `first` on.
+  std::size_t cut_from(std::size_t first, const Subject& subject) {
+    const std::string_view text = subject.text;
+    if (first == tokenizer_.patterns_.size()) {
+      if (subject.more) return 0;
+      if (!text.empty()) piece(text);
+      return text.size();
+    }
+    std::size_t done = 0;
+    while (done < text.size()) {
+      const Match match =
+          tokenizer_.patterns_[first].find(subject, done, worker_.memory);
+      if (match.kind != Match::Kind::kFound) break;
+      between(first, text.substr(done, match.begin - done));
+      between(first, text.substr(match.begin, match.end - match.begin));
+      done = match.end;
+    }
+    if (subject.more) return done;
+    between(first, text.substr(done));
+    return text.size();
+  }
+
+  void between(std::size_t pattern, std::string_view text) {
+    if (pattern + 1 < tokenizer_.patterns_.size())
+      cut_from(pattern + 1, {.text = text});
+    else if (!text.empty())
+      piece(text);
+  }
+
+  void piece(std::string_view text) {
+    if (worker_.cache.append(text, ids_)) return;
+    const std::size_t before = ids_.size();
+    tokenizer_.append_piece(text, worker_, ids_);
+    worker_.cache.keep(text, std::span(ids_).subspan(before));
+  }
+
+  const BpeTokenizer& tokenizer_;
+  Worker& worker_;
+  std::vector<std::int32_t>& ids_;
+};
+
+BpeTokenizer::BpeTokenizer(BpeParts parts)
+    : parts_(std::move(parts)),
+      merges_(parts_.merges, parts_.source),
+      byte_ids_(ids_of_bytes()),
+      patterns_(patterns_of(parts_)),
+      plain_added_(plain(parts_.added)),
+      all_added_(parts_.added) {
+  if (parts_.ignore_merges) find_whole_pieces();
+}
+
+BpeTokenizer::~BpeTokenizer() = default;
+
+std::array<std::int32_t, 256> BpeTokenizer::ids_of_bytes() const {
+  std::array<std::int32_t, 256> ids;
+  ids.fill(-1);
+  for (std::size_t i = 0; i < parts_.tokens.size(); ++i) {
+    const std::string& token = parts_.tokens[i];
+    if (token.size() == 1)
+      ids[static_cast<unsigned char>(token[0])] = static_cast<std::int32_t>(i);
+  }
+  const auto missing = std::ranges::find(ids, -1);
+  if (missing == ids.end()) return ids;
+  throw UsageError(
+      fmt::format("{}: no token stands for the byte 0x{:02x}; expected a "
+                  "byte-level vocabulary, which has one for each of the 256",
+                  parts_.source, missing - ids.begin()));
+}
+
+void BpeTokenizer::find_whole_pieces() {
+  for (std::size_t i = 0; i < parts_.tokens.size(); ++i)
+    whole_pieces_.emplace(parts_.tokens[i], static_cast<std::int32_t>(i));
+  for (const AddedToken& token : parts_.added) whole_pieces_.erase(token.text);
+}
+
+// An added token that begins before `known` is known to its last byte.
+std::size_t BpeTokenizer::append(const TextPart& part,
+                                 std::vector<std::int32_t>& ids) const {
+  Turn turn(*this);
+  Cutter cutter(*this, turn.worker(), ids);
+  const std::string_view text = part.text;
+  const AddedTokens& added =
+      part.specials == Specials::kRecognise ? all_added_ : plain_added_;
+  const std::size_t ahead =
+      part.more && added.longest() > 0 ? added.longest() - 1 : 0;
+  const std::size_t known = text.size() - std::min(text.size(), ahead);
+  std::size_t done = 0;
+  while (done < known) {
+    const auto hit = added.find(text, done, known);
+    const std::size_t end = hit ? hit->begin : known;
+    const std::string_view stretch = text.substr(done, end - done);
+    done += cutter.cut({.text = stretch, .more = !hit && part.more});
+    if (!hit) break;
+    ids.push_back(hit->id);
+    done = hit->end;
+  }
+  return done;
+}
+
+void BpeTokenizer::append_piece(std::string_view piece, Worker& worker,
+                                std::vector<std::int32_t>& ids) const {
+  const auto whole = whole_pieces_.find(piece);
+  if (whole == whole_pieces_.end()) return worker.merger.append(piece, ids);
+  ids.push_back(whole->second);
+}
+
+std::string BpeTokenizer::decode(std::span<const std::int32_t> ids) const {
+  std::string text;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto id = static_cast<std::size_t>(ids[i]);
+    if (ids[i] < 0 || id >= parts_.tokens.size() || parts_.tokens[id].empty()) {
+      throw UsageError(fmt::format(
+          "token {} has id {}, which the tokenizer \"{}\" does not know; "
+          "expected 0 to {}",
+          i, ids[i], parts_.name, parts_.tokens.size() - 1));
+    }
+    text += parts_.tokens[id];
+  }
+  return text;
+}
+
+// By the names that GPT-2 and Qwen, Llama 3, and Llama's relatives give it.
+std::optional<std::int32_t> BpeTokenizer::end_of_text() const {
+  for (const char* name : {"<|endoftext|>", "<|end_of_text|>", "</s>"}) {
+    const auto found = std::ranges::find(parts_.added, name, &AddedToken::text);
+    if (found != parts_.added.end()) return found->id;
+  }
+  return {};
+}
+
+}  // namespace quire::data

@@ -1,0 +1,115 @@
+#include "quire/data/detail/merger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "quire/core/error.h"
+
+namespace quire::data {
+
+void Merger::append(std::string_view piece, std::vector<std::int32_t>& ids) {
+  if (piece.size() <= kShort) return append_short(piece, ids);
+  if (piece.size() >= std::numeric_limits<std::int32_t>::max()) {
+    throw UsageError(
+        fmt::format("a piece of text has {} bytes; expected less than 2^31 "
+                    "before the tokenizer's pattern cuts",
+                    piece.size()));
+  }
+  append_long(piece, ids);
+}
+
+// Few bytes: the least rank is looked for again after every merge.
+void Merger::append_short(std::string_view piece,
+                          std::vector<std::int32_t>& ids) {
+  std::array<std::int32_t, kShort> tokens;
+  std::array<Found, kShort> next;  // of a token and the one behind it
+  std::size_t count = piece.size();
+  const auto look = [&](std::size_t i) {
+    next[i] = i + 1 < count ? merges_->find(tokens[i], tokens[i + 1]) : Found{};
+  };
+  for (std::size_t i = 0; i < count; ++i)
+    tokens[i] = (*byte_ids_)[static_cast<unsigned char>(piece[i])];
+  for (std::size_t i = 0; i < count; ++i) look(i);
+  while (count > 1) {
+    const auto best = std::min_element(
+        next.begin(), next.begin() + static_cast<std::ptrdiff_t>(count),
+        [](const Found& a, const Found& b) { return a.rank < b.rank; });
+    if (best->rank == MergeTable::kNoRank) break;
+    const auto i = static_cast<std::size_t>(best - next.begin());
+    tokens[i] = best->result;
+    --count;
+    for (std::size_t j = i + 1; j < count; ++j) {
+      tokens[j] = tokens[j + 1];
+      next[j] = next[j + 1];
+    }
+    look(i);
+    if (i > 0) look(i - 1);
+  }
+  ids.insert(ids.end(), tokens.begin(),
+             tokens.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+// A proposal whose tokens were merged with others meanwhile is stale: the rank
+// at its place is another, as a rank belongs to one pair.
+void Merger::append_long(std::string_view piece,
+                         std::vector<std::int32_t>& ids) {
+  link(piece);
+  while (!proposals_.empty()) {
+    std::ranges::pop_heap(proposals_, std::greater<>());
+    const auto place = static_cast<std::int32_t>(proposals_.back());
+    const auto rank = static_cast<std::uint32_t>(proposals_.back() >> 32);
+    proposals_.pop_back();
+    const Found found = found_at(place);
+    if (found.rank == rank && rank != MergeTable::kNoRank)
+      merge_at(place, found.result);
+  }
+  for (std::int32_t i = 0; i >= 0;
+       i = links_[static_cast<std::size_t>(i)].after)
+    ids.push_back(links_[static_cast<std::size_t>(i)].id);
+}
+
+void Merger::link(std::string_view piece) {
+  const auto count = static_cast<std::int32_t>(piece.size());
+  links_.clear();
+  proposals_.clear();
+  for (std::int32_t i = 0; i < count; ++i) {
+    const auto byte =
+        static_cast<unsigned char>(piece[static_cast<std::size_t>(i)]);
+    links_.push_back({.id = (*byte_ids_)[byte],
+                      .before = i - 1,
+                      .after = i + 1 < count ? i + 1 : -1});
+  }
+  for (std::int32_t i = 0; i < count; ++i) propose(i);
+}
+
+void Merger::propose(std::int32_t left) {
+  const Found found = found_at(left);
+  if (found.rank == MergeTable::kNoRank) return;
+  proposals_.push_back(static_cast<std::uint64_t>(found.rank) << 32 |
+                       static_cast<std::uint32_t>(left));
+  std::ranges::push_heap(proposals_, std::greater<>());
+}
+
+Merger::Found Merger::found_at(std::int32_t left) const {
+  const Link& link = links_[static_cast<std::size_t>(left)];
+  if (link.id < 0 || link.after < 0) return {};
+  return merges_->find(link.id,
+                       links_[static_cast<std::size_t>(link.after)].id);
+}
+
+void Merger::merge_at(std::int32_t left, std::int32_t result) {
+  Link& link = links_[static_cast<std::size_t>(left)];
+  Link& gone = links_[static_cast<std::size_t>(link.after)];
+  link.id = result;
+  link.after = gone.after;
+  gone.id = -1;
+  if (link.after >= 0)
+    links_[static_cast<std::size_t>(link.after)].before = left;
+  propose(left);
+  if (link.before >= 0) propose(link.before);
+}
+
+}  // namespace quire::data

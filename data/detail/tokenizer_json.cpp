@@ -1,0 +1,134 @@
+#include "quire/data/detail/tokenizer_json.h"
+
+#include <fmt/format.h>
+
+#include "quire/core/error.h"
+#include "quire/data/detail/in_quotes.h"
+
+namespace quire::data {
+namespace {
+
+void require_absent(const JsonAt& model, const char* key) {
+  const JsonAt at = model.at(key);
+  const Json& value = *at.value;
+  const bool nothing = value.is_null() || value == false || value == "" ||
+                       (value.is_number() && value == 0);
+  if (!nothing)
+    at.refuse(
+        "none; tokenize with the model's own tools and write token files");
+}
+
+void require_model(const JsonAt& model) {
+  const JsonAt type = model.at("type");  // old files have none
+  if (!type.is_null() && type.text() != "BPE") {
+    type.refuse(
+        "\"BPE\"; tokenize with the model's own tools and write token files");
+  }
+  for (const char* key : {"dropout", "continuing_subword_prefix",
+                          "end_of_word_suffix", "byte_fallback"})
+    require_absent(model, key);
+}
+
+// NFC, also as a sequence of it alone.
+bool is_nfc(const JsonAt& normalizer) {
+  if (normalizer.at("type").text() == "NFC") return true;
+  const JsonAt list = normalizer.at("normalizers");
+  return !list.is_null() && list.array().size() == 1 &&
+         *list.at(std::size_t{0}).at("type").value == "NFC";
+}
+
+void read_normalizer(const JsonAt& normalizer, BpeParts& parts) {
+  if (normalizer.is_null()) return;
+  if (!is_nfc(normalizer)) normalizer.at("type").refuse("null or \"NFC\"");
+  parts.warnings.push_back(fmt::format(
+      "{} wants text in NFC; text is taken as it is, so ids of text in another "
+      "form differ from the original's",
+      parts.source));
+}
+
+void require_decoder(const JsonAt& decoder) {
+  if (!decoder.is_null() && decoder.at("type").text() != "ByteLevel")
+    decoder.at("type").refuse("\"ByteLevel\"");
+}
+
+AddedToken added_token(const JsonAt& at) {
+  for (const char* key : {"single_word", "lstrip", "rstrip"})
+    if (at.at(key).flag()) at.at(key).refuse("false");
+  const std::int64_t id = at.at("id").integer();
+  if (id < 0 || id >= kMostIds)
+    at.at("id").refuse(fmt::format("0 to {}", kMostIds - 1));
+  return {.text = at.at("content").text(),
+          .id = static_cast<std::int32_t>(id),
+          .special = at.at("special").flag()};
+}
+
+std::vector<AddedToken> added_tokens(const JsonAt& list) {
+  std::vector<AddedToken> tokens;
+  if (list.is_null()) return tokens;
+  for (std::size_t i = 0; i < list.array().size(); ++i)
+    tokens.push_back(added_token(list.at(i)));
+  return tokens;
+}
+
+Spellings vocabulary(const JsonAt& vocab, const std::string& source) {
+  Spellings spellings(source);
+  for (const auto& [token, id] : vocab.object().items()) {
+    const JsonAt at = {.value = &id,
+                       .where = vocab.where + "." + in_quotes(token)};
+    spellings.add(token, at.integer());
+  }
+  return spellings;
+}
+
+// "a b" in files until 2024, ["a", "b"] since.
+Merge merge_at(const JsonAt& at, const Spellings& spellings) {
+  if (at.value->is_array()) {
+    if (at.value->size() != 2) at.refuse("two tokens");
+    return spellings.merge(at.at(std::size_t{0}).text(),
+                           at.at(std::size_t{1}).text(), at.where);
+  }
+  const std::string_view words = at.text();
+  const std::size_t space = words.find(' ');
+  if (space == words.npos || space != words.rfind(' '))
+    at.refuse("two tokens with one space between them");
+  return spellings.merge(words.substr(0, space), words.substr(space + 1),
+                         at.where);
+}
+
+void require_same_ids(const BpeParts& parts, const Spellings& spellings) {
+  for (const AddedToken& token : parts.added) {
+    const std::int32_t id = spellings.find(token.text);
+    if (id < 0 || id == token.id) continue;
+    throw UsageError(
+        fmt::format("{}: the token {} has id {} as an added token and {} in "
+                    "the vocabulary; expected the same",
+                    parts.source, in_quotes(token.text), token.id, id));
+  }
+}
+
+}  // namespace
+
+BpeParts tokenizer_json_parts(const TokenizerText& file) {
+  const Json document = parse_json(file.text, file.source);
+  const JsonAt root = {.value = &document, .where = file.source};
+  BpeParts parts;
+  parts.name = parts.source = file.source;
+  const JsonAt model = root.at("model");
+  require_model(model);
+  read_normalizer(root.at("normalizer"), parts);
+  require_decoder(root.at("decoder"));
+  parts.patterns = patterns_of(root.at("pre_tokenizer"));
+  parts.added = added_tokens(root.at("added_tokens"));
+  parts.ignore_merges = model.at("ignore_merges").flag();
+
+  const Spellings spellings = vocabulary(model.at("vocab"), parts.source);
+  const JsonAt merges = model.at("merges");
+  for (std::size_t i = 0; i < merges.array().size(); ++i)
+    parts.merges.push_back(merge_at(merges.at(i), spellings));
+  require_same_ids(parts, spellings);
+  parts.tokens = spellings.tokens(parts.added);
+  place_added_tokens(parts);
+  return parts;
+}
+
+}  // namespace quire::data

@@ -1,0 +1,27 @@
+// tokenizer.json, one file with all of a tokenizer:
+//
+//   added_tokens    [{id, content, special, ...}]
+//   normalizer      null or NFC
+//   pre_tokenizer   ByteLevel, Split, or a Sequence of them
+//   decoder         null or ByteLevel
+//   model           {type BPE, vocab {token: id}, merges, ...}
+//
+// What is written for the padding of batches, or inserts tokens, is not read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "quire/data/bpe_tokenizer.h"
+#include "quire/data/detail/bpe_parts.h"
+#include "quire/data/detail/json_text.h"
+
+namespace quire::data {
+
+// Throws UsageError naming file and key for what bpe_tokenizer.h refuses.
+BpeParts tokenizer_json_parts(const TokenizerText& file);
+
+// The patterns that cut a text, in their order; `where` is pre_tokenizer.
+std::vector<std::string> patterns_of(const JsonAt& pre_tokenizer);
+
+}  // namespace quire::data
