@@ -108,7 +108,7 @@ Pattern::Pattern(std::string_view pattern, std::string source)
   CodePtr code = compiled(pattern, source_);
   const bool whole = looks_back(pattern) || look_behind(code.get()) > 0;
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
-  code_ = std::make_unique<Code>(std::move(code), whole);
+  code_ = std::make_unique<Code>(Code{std::move(code), whole});
 }
 
 Pattern::~Pattern() = default;
