@@ -222,6 +222,19 @@ std::optional<Launch> by_flags(const LaunchFlags& flags) {
   return launch;
 }
 
+// Half of a torchrun's names: as many worlds of one rank would write into one
+// folder.
+Launch by_nobody(const Reader& reader) {
+  const bool rank = reader.has("RANK");
+  if (rank == reader.has("WORLD_SIZE")) return {};
+  const char* set = rank ? "RANK" : "WORLD_SIZE";
+  throw UsageError(fmt::format(
+      "the environment has {}={} but no {}; expected both and LOCAL_RANK, or "
+      "none: unset it for a world of one rank, or start the processes with "
+      "torchrun or quire run",
+      set, reader.text(set), rank ? "WORLD_SIZE" : "RANK"));
+}
+
 }  // namespace
 
 Launch detect_launch(const Environment& environment, const LaunchFlags& flags) {
@@ -230,7 +243,7 @@ Launch detect_launch(const Environment& environment, const LaunchFlags& flags) {
   if (!launch) launch = by_torchrun(reader);
   if (!launch) launch = by_open_mpi(reader);
   if (!launch) launch = by_slurm(reader);
-  if (!launch) launch = Launch{};
+  if (!launch) launch = by_nobody(reader);
   if (flags.run_id) launch->run_id = *flags.run_id;
   return *launch;
 }

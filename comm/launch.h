@@ -36,7 +36,8 @@ struct LaunchFlags {  // explicit flags beat every environment
 // without a step is no world); none. The first complete set wins. Numbers are
 // checked (rank < size, ...): UsageError naming the variable, what it holds and
 // what is expected. RANK and WORLD_SIZE without LOCAL_RANK (a pod's index and
-// count) are refused with what to set.
+// count), and one of the two alone in no other launcher's world, are refused
+// with what to set.
 using Environment =
     std::function<std::optional<std::string>(const std::string& name)>;
 Launch detect_launch(const Environment& environment,

@@ -160,6 +160,15 @@ TEST(Launch, APodsIndexIsRefusedWithWhatToSet) {
   EXPECT_EQ(detect(pod, {.rank = 0, .size = 1, .run_id = {}}).size, 1);
 }
 
+TEST(Launch, HalfOfTorchrunsNamesAreRefused) {
+  for (const char* name : {"RANK", "WORLD_SIZE"}) {
+    const Variables half = {{name, "1"}};
+    expect_mentions(usage_error_of([&] { detect(half); }),
+                    {std::string("has ") + name + "=1", "LOCAL_RANK", "unset"});
+    EXPECT_EQ(detect(with(half, kOpenMpi)).by, Launch::By::kOpenMpi);
+  }
+}
+
 TEST(Launch, FlagsBeatEveryEnvironment) {
   const Launch launch = detect(with(kTorchrun, kOpenMpi),
                                {.rank = 0, .size = 7, .run_id = "mine"});
