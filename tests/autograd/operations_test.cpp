@@ -63,6 +63,23 @@ TEST(LayerNorm, HasItsGradient) {
                       }));
 }
 
+TEST(RmsNorm, HasItsGradient) {
+  EXPECT_EQ("", check({random_tensor({2, 3, 7}, 1), random_tensor({7}, 2)},
+                      [](Tape&, Inputs in) { return rms_norm(in[0], in[1]); }));
+}
+
+TEST(Swiglu, HasItsGradients) {
+  EXPECT_EQ("", check({random_tensor({2, 3}, 1), random_tensor({2, 3}, 2)},
+                      [](Tape&, Inputs in) { return swiglu(in[0], in[1]); }));
+}
+
+TEST(Rotary, HasItsGradient) {
+  const std::vector<float> frequencies = {1.0f, 0.3f};
+  EXPECT_EQ("", check({random_tensor({2, 5, 8}, 1)}, [&](Tape&, Inputs in) {
+              return rotary(in[0] * in[0], frequencies);
+            }));
+}
+
 TEST(Activations, HaveTheirGradients) {
   const Tensor x = random_tensor({3, 5}, 1);
   EXPECT_EQ("", check({x}, [](Tape&, Inputs in) { return gelu(in[0]); }));
@@ -165,6 +182,42 @@ TEST(Attention, HasTheGradientOfItsDropout) {
             }));
 }
 
+TEST(Attention, HasTheGradientsOfSeparateTensors) {
+  const Tensor q = random_tensor({2, 5, 4 * 3}, 1);
+  const Tensor k = random_tensor({2, 5, 2 * 3}, 2);
+  const Tensor v = random_tensor({2, 5, 2 * 3}, 3);
+  EXPECT_EQ("", check({q, k, v}, [](Tape&, Inputs in) {
+              return attention(in[0], in[1], in[2],
+                               {.heads = 4, .kv_heads = 2});
+            }));
+}
+
+TEST(Attention, HasTheGradientsOfAWindow) {
+  EXPECT_EQ("", check({random_tensor({1, 7, 12}, 1)}, [](Tape&, Inputs in) {
+              return attention(in[0], {.heads = 2, .window = 3});
+            }));
+}
+
+// [B, T, columns] of x from `first` on.
+Tensor columns_of(const Tensor& x, std::int64_t first, std::int64_t columns) {
+  const Tensor y = zeros({x.dim(0), x.dim(1), columns});
+  for (std::int64_t i = 0; i < y.numel(); ++i)
+    y.data<float>()[i] =
+        x.data<float>()[i / columns * x.dim(2) + first + i % columns];
+  return y;
+}
+
+TEST(Attention, GivesPackedAndSeparateTensorsTheSameBits) {
+  const AttentionOptions options{.heads = 4, .kv_heads = 2};
+  const Tensor qkv = random_tensor({2, 5, 8 * 3}, 1);
+  const Tensor packed =
+      evaluate({qkv}, [&](Inputs in) { return attention(in[0], options); });
+  const Tensor apart = evaluate(
+      {columns_of(qkv, 0, 12), columns_of(qkv, 12, 6), columns_of(qkv, 18, 6)},
+      [&](Inputs in) { return attention(in[0], in[1], in[2], options); });
+  expect_same_bits(apart, packed);
+}
+
 TEST(CrossEntropy, HasItsGradientWithIgnoredLabelsAndSmoothing) {
   const Tensor labels = ids_of({3, -100, 0, 6}, {2, 2});
   for (const float smoothing : {0.0f, 0.1f}) {
@@ -199,6 +252,41 @@ TEST(Operations, NameLayerOperationAndShapesOfWhatDoesNotFit) {
                     });
                   }),
                   {"\"here\"", "attention", "[2, 3, 10]", "9 D"});
+  expect_mentions(
+      usage_error_of([] {
+        evaluate({zeros({2, 3, 12}), zeros({2, 3, 12})}, [](Inputs in) {
+          return attention(in[0], in[1], in[1], {.heads = 4, .kv_heads = 2});
+        });
+      }),
+      {"\"here\"", "attention", "k fp32 [2, 3, 12]", "2 D"});
+  expect_mentions(usage_error_of([] {
+                    evaluate({zeros({2, 3, 10})}, [](Inputs in) {
+                      return rotary(in[0], std::vector<float>(2));
+                    });
+                  }),
+                  {"\"here\"", "rotary", "[2, 3, 10]", "not 2"});
+  expect_mentions(usage_error_of([] {
+                    evaluate({zeros({2, 3}), zeros({2})},
+                             [](Inputs in) { return rms_norm(in[0], in[1]); });
+                  }),
+                  {"\"here\"", "rms_norm", "gamma fp32 [2]"});
+  expect_mentions(usage_error_of([] {
+                    evaluate({zeros({2, 3}), zeros({3, 2})},
+                             [](Inputs in) { return swiglu(in[0], in[1]); });
+                  }),
+                  {"\"here\"", "swiglu", "up fp32 [3, 2]"});
+}
+
+TEST(Operations, RefuseAWindowThatIsNotCausal) {
+  for (const AttentionOptions& options :
+       {AttentionOptions{.heads = 1, .causal = false, .window = 2},
+        AttentionOptions{.heads = 1, .window = -1}})
+    expect_mentions(usage_error_of([&] {
+                      evaluate({zeros({1, 2, 3})}, [&](Inputs in) {
+                        return attention(in[0], options);
+                      });
+                    }),
+                    {"\"here\"", "attention", "window"});
 }
 
 TEST(Operations, RefuseMixedTypes) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/support/golden.h"
 #include "tests/support/tensors.h"
@@ -196,6 +197,83 @@ TEST(Attention, MatchesTheReferenceWithDropout) {
     s.key = {.key = 77, .lane = 3, .step = 5};
     expect_as_reference(s, DType::kF32, 1e-5);
   }
+}
+
+AttentionShape windowed(std::int64_t sequence, std::int64_t window) {
+  AttentionShape s = of_length(sequence);
+  s.window = window;
+  return s;
+}
+
+TEST(Attention, MatchesTheReferenceInAWindow) {
+  for (const std::int64_t window : {1, 3, 16, 64, 65, 100, 299})
+    expect_as_reference(windowed(300, window), DType::kF32, 1e-5);
+  expect_as_reference(windowed(67, 9), DType::kBF16, 0.01);
+}
+
+TEST(Attention, MatchesTheReferenceInAWindowWithDropout) {
+  AttentionShape s = windowed(300, 77);
+  s.dropout = 0.3f;
+  s.key = {.key = 77, .lane = 3, .step = 5};
+  expect_as_reference(s, DType::kF32, 1e-5);
+}
+
+TEST(Attention, SeesTheTokenItselfAloneInAWindowOfOne) {
+  AttentionShape s = windowed(130, 1);
+  s.kv_heads = s.heads;
+  const Packed in(s, random_tensor(Packed::shape(s), 1));
+  const Results got = run(s, DType::kF32, kFast);
+  for (std::int64_t t = 0; t < s.batch * s.sequence; ++t) {
+    const std::int64_t row = s.heads * s.width;
+    expect_same_bits(got.y.range(t * row, {row}),
+                     in.data.range(t * in.stride + in.v.offset, {row}));
+  }
+}
+
+TEST(Attention, GivesTheBitsOfNoWindowIfAllIsInIt) {
+  const Results without = run(of_length(130), DType::kF32, kFast);
+  for (const std::int64_t window :
+       {std::int64_t{130}, std::numeric_limits<std::int64_t>::max()}) {
+    const Results with = run(windowed(130, window), DType::kF32, kFast);
+    expect_same_bits(with.y, without.y);
+    expect_same_bits(with.dqkv, without.dqkv);
+  }
+}
+
+TEST(Attention, ReadsNoKeyOutsideItsWindow) {
+  AttentionShape s = windowed(1000, 40);
+  s.batch = 1;
+  const Tensor qkv = random_tensor(Packed::shape(s), 1);
+  const Packed in(s, qkv);
+  const Results whole = run(s, DType::kF32, kFast);
+  // Keys and values up to 848 are NaN. The tokens from 896 on, a block of
+  // queries, see none before 857.
+  for (std::int64_t t = 0; t < 848; ++t)
+    for (std::int64_t e = in.k.offset; e < in.stride; ++e)
+      qkv.data<float>()[t * in.stride + e] = NAN;
+  const Tensor y = zeros(plain_shape(s)), lse = zeros({1, s.heads, s.sequence});
+  Cpu cpu(2);
+  attention_forward({s, in.q, in.k, in.v, plain(s, y), lse}, cpu.stream);
+  const std::int64_t row = s.heads * s.width, from = 896 * row;
+  expect_same_bits(y.range(from, {y.numel() - from}),
+                   whole.y.range(from, {y.numel() - from}));
+}
+
+TEST(Attention, HoldsTheScoresOfAWindowAlone) {
+  Cpu narrow(1), wide(1);
+  run(windowed(1000, 40), DType::kF32, kFast, narrow);
+  run(of_length(1000), DType::kF32, kFast, wide);
+  // Two blocks of 64 rows of scores: 120 columns are enough instead of 1000.
+  const std::int64_t saved = 2 * 64 * (1000 - 160) * 4;
+  EXPECT_LT(narrow.scratch_peak(), wide.scratch_peak() - saved);
+}
+
+TEST(Attention, RefusesAWindowThatIsNotCausal) {
+  AttentionShape s = windowed(67, 9);
+  s.causal = false;
+  expect_mentions(usage_error_of([&] { run(s, DType::kF32, kFast); }),
+                  {"attention_forward", "window 9", "causal false"});
+  usage_error_of([] { run(windowed(67, -1), DType::kF32, kFast); });
 }
 
 TEST(Attention, ComputesBf16InFp32) {

@@ -107,8 +107,94 @@ TEST_P(Llama, ComputesInBf16WithGradientsInFp32) {
                foreign(checkpoint.golden, "grad.", norm), 0.1);
 }
 
+MemoryReport memory_of(const LlamaOptions& options, Device device) {
+  Cpu cpu(1, device);
+  const nn::Model model = llama(options);
+  PlainParameters parameters = initial_parameters(model, cpu);
+  const auto ids = [&](std::uint64_t key) {
+    const Tensor values = random_ids({4, 33}, options.vocab, key);
+    return device == Device::kMeta ? cpu.empty(DType::kI32, values.shape())
+                                   : values;
+  };
+  const Batch batch{.inputs = {{"tokens", ids(1)}},
+                    .targets = {{"targets", ids(2)}}};
+  cpu.allocator.reset_peak();
+  const MemoryReport before = cpu.allocator.report();
+  run_lane({.model = model,
+            .loss = nn::CrossEntropy(),
+            .batch = batch,
+            .context = {.stream = &cpu.stream,
+                        .allocator = &cpu.allocator,
+                        .parameters = &parameters}});
+  MemoryReport report = cpu.allocator.report();
+  for (std::size_t i = 0; i < report.peak.size(); ++i)
+    report.peak[i] -= before.current[i];
+  return report;
+}
+
+TEST_P(Llama, TakesOnTheMetaDeviceTheMemoryOfTheCpu) {
+  const LlamaOptions& options = GetParam().options;
+  EXPECT_EQ(memory_of(options, Device::kMeta).peak,
+            memory_of(options, Device::kCpu).peak);
+}
+
 INSTANTIATE_TEST_SUITE_P(, Llama, ::testing::ValuesIn(golden_llamas()),
                          [](const auto& test) { return test.param.folder; });
+
+LlamaOptions tiny() { return golden_llama("llama_tiny").options; }
+
+TEST(LlamaModel, CallsItsLayersByTheirPlaces) {
+  const nn::Model model = llama(tiny());
+  std::vector<std::string> names;
+  for (const auto& position : model.positions()) names.push_back(position.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"embed", "layers.0", "layers.1",
+                                             "layers.2", "head"}));
+}
+
+TEST(LlamaModel, TiesItsHeadIfAsked) {
+  LlamaOptions options = tiny();
+  EXPECT_EQ(llama(options).parameters().back().name, "head.lm_head.weight");
+  options.tied_head = true;
+  const nn::Model tied = llama(options);
+  const auto& info = tied.parameter(tied.find("head.lm_head.weight"));
+  EXPECT_EQ(info.name, "embed.embed_tokens.weight");
+  EXPECT_EQ(info.positions, (std::vector<int>{0, 4}));
+}
+
+TEST(LlamaModel, HasTheBiasesThatItsOptionsName) {
+  LlamaOptions options = tiny();
+  options.qkv_bias = options.output_bias = options.mlp_bias = true;
+  const nn::Model model = llama(options);
+  for (const char* projection :
+       {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+        "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"})
+    EXPECT_GE(model.find(std::string("layers.1.") + projection + ".bias"), 0);
+  EXPECT_EQ(model.parameters().size(),
+            llama(tiny()).parameters().size() + 3 * 7);
+}
+
+TEST(LlamaModel, TakesNoMoreTokensThanItsContext) {
+  Checkpoint checkpoint(golden_llama("llama_tiny"));
+  checkpoint.batch.inputs[0].tensor = random_ids({1, 65}, 197, 1);
+  expect_mentions(usage_error_of([&] { checkpoint.run(); }),
+                  {"\"embed\"", "[1, 65]", "64"});
+}
+
+TEST(LlamaModel, RefusesSizesThatDoNotFit) {
+  LlamaOptions options = tiny();
+  options.kv_heads = 4;
+  expect_mentions(usage_error_of([&] { llama(options); }),
+                  {"heads 6", "kv_heads 4"});
+  options = tiny();
+  options.head_width = 7;
+  expect_mentions(usage_error_of([&] { llama(options); }), {"head_width 7"});
+  options = tiny();
+  options.hidden = 0;
+  expect_mentions(usage_error_of([&] { llama(options); }), {"hidden 0"});
+  options = tiny();
+  options.rotary.theta = -1.0f;
+  expect_mentions(usage_error_of([&] { llama(options); }), {"theta -1"});
+}
 
 }  // namespace
 }  // namespace quire::models

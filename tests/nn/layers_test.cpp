@@ -61,6 +61,14 @@ TEST(LayerNormLayer, HasItsGradients) {
   EXPECT_EQ(check_layer(model, random_tensor({2, 6}, 1)), "");
 }
 
+TEST(RmsNormLayer, HasItsGradients) {
+  Model model;
+  model.add<RmsNorm>("layer", {.width = 6});
+  EXPECT_EQ(model.parameters()[0].init.a, 1.0f);
+  EXPECT_FALSE(model.parameters()[0].decay);
+  EXPECT_EQ(check_layer(model, random_tensor({2, 3, 6}, 1)), "");
+}
+
 TEST(DropoutLayer, HasTheGradientOfItsMask) {
   Model model;
   model.add<Dropout>("layer", {.probability = 0.5f});
