@@ -14,6 +14,7 @@
 #include "quire/data/token_set.h"
 #include "quire/engine/engine.h"
 #include "quire/models/gpt2.h"
+#include "quire/models/llama.h"
 #include "quire/models/mlp.h"
 #include "quire/nn/layers.h"
 #include "quire/nn/loss.h"
