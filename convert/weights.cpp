@@ -27,16 +27,30 @@ std::string_view name_of(Format format) {
   return "unknown";
 }
 
+namespace {
+
+// Of a format whose tensors have no names.
+void require_no_names(const std::string& path, const OpenOptions& options) {
+  if (options.rename.empty()) return;
+  throw UsageError(
+      fmt::format("{}: holds no tensor \"{}\" to rename; a model of llm.c has "
+                  "no names in it",
+                  path, options.rename.begin()->first));
+}
+
+}  // namespace
+
 std::unique_ptr<const Weights> open_weights(const std::string& path,
                                             const OpenOptions& options) {
   switch (format_of(path)) {
     case Format::kHuggingFace:
-      return open_hugging_face(path);
+      return open_hugging_face(path, options);
     case Format::kQuire:
-      return open_quire(path);
+      return open_quire(path, options);
     case Format::kDcp:
-      return open_dcp(path, options.config);
+      return open_dcp(path, options);
     case Format::kLlmc:
+      require_no_names(path, options);
       return open_llmc(path);
     case Format::kGguf:
       break;

@@ -38,17 +38,17 @@ std::string config_text_of(const std::string& folder,
 }  // namespace
 
 std::unique_ptr<const Weights> open_dcp(const std::string& folder,
-                                        const std::string& config) {
+                                        const OpenOptions& options) {
   ForeignModel model{.format = Format::kDcp,
                      .path = folder,
                      .config = has_config(folder)
                                    ? checkpoint::joined(folder, kConfig)
-                                   : config};
-  const std::string text = config_text_of(folder, config);
+                                   : options.config};
+  const std::string text = config_text_of(folder, options.config);
   model.description = parse_config(text, model.config, model.warnings);
   model.description.side_files = side_files(folder);
   model.tensors = open_shards(folder);
-  return match(std::move(model));
+  return match(std::move(model), options);
 }
 
 }  // namespace quire::convert

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "quire/convert/huggingface/matching.h"
@@ -28,19 +29,18 @@ void read_matched(const Match& match, std::int64_t first,
 
 class ForeignWeights : public Weights {
  public:
-  explicit ForeignWeights(ForeignModel model) : model_(std::move(model)) {
-    Matching matching(model_);
+  ForeignWeights(ForeignModel model, const OpenOptions& options)
+      : model_(std::move(model)) {
+    Matching matching(model_, options);
     // Before a model of that many layers is built.
     matching.require_layers();
     const nn::Model built = models::build(model_.description.options);
     for (const auto& parameter : built.parameters())
-      if (const auto match = matching.take(parameter.name, parameter.shape)) {
-        index_.emplace(parameter.name, matches_.size());
-        matches_.push_back(*match);
-        parameters_.push_back({.name = parameter.name,
-                               .shape = parameter.shape,
-                               .dtype = match->tensor->type.value()});
-      }
+      if (const auto match = matching.take(parameter.name, parameter.shape))
+        add(parameter.name, *match);
+    for (const auto& [name, match] : matching.rest()) add(name, match);
+    for (const std::string& line : matching.passed_over())
+      model_.warnings.push_back(line);
     matching.require_fit();
   }
 
@@ -64,6 +64,16 @@ class ForeignWeights : public Weights {
   }
 
  private:
+  void add(const std::string& name, const Match& match) {
+    std::vector<std::int64_t> shape = match.tensor->shape;
+    if (match.transposed) std::ranges::reverse(shape);
+    index_.emplace(name, matches_.size());
+    matches_.push_back(match);
+    parameters_.push_back({.name = name,
+                           .shape = Shape(shape),
+                           .dtype = match.tensor->type.value()});
+  }
+
   void require_range(const StoredParameter& entry, std::int64_t first,
                      std::int64_t bytes) const {
     const std::int64_t width = size_of(entry.dtype);
@@ -86,8 +96,9 @@ class ForeignWeights : public Weights {
 
 }  // namespace
 
-std::unique_ptr<const Weights> match(ForeignModel model) {
-  return std::make_unique<ForeignWeights>(std::move(model));
+std::unique_ptr<const Weights> match(ForeignModel model,
+                                     const OpenOptions& options) {
+  return std::make_unique<ForeignWeights>(std::move(model), options);
 }
 
 }  // namespace quire::convert

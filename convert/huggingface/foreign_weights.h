@@ -36,7 +36,9 @@ struct ForeignModel {
 
 // Finds every parameter among the tensors: with or without the prefix, a copy
 // of a tied head if it is equal, buffers skipped. One UsageError lists all that
-// are missing, unexpected, of another shape, or of a type that is not real.
-std::unique_ptr<const Weights> match(ForeignModel model);
+// are missing, unexpected, of another shape, or of a type that is not real;
+// with OpenOptions::partial of such a type alone.
+std::unique_ptr<const Weights> match(ForeignModel model,
+                                     const OpenOptions& options);
 
 }  // namespace quire::convert

@@ -32,7 +32,8 @@ ForeignTensor tensor_of(const std::shared_ptr<const WeightFiles>& files,
 
 }  // namespace
 
-std::unique_ptr<const Weights> open_hugging_face(const std::string& folder) {
+std::unique_ptr<const Weights> open_hugging_face(const std::string& folder,
+                                                 const OpenOptions& options) {
   ForeignModel model{.format = Format::kHuggingFace,
                      .path = folder,
                      .config = checkpoint::joined(folder, kConfig)};
@@ -45,7 +46,7 @@ std::unique_ptr<const Weights> open_hugging_face(const std::string& folder) {
     model.tensors.push_back(tensor_of(files, weight));
   model.warnings.insert(model.warnings.end(), files->warnings().begin(),
                         files->warnings().end());
-  return match(std::move(model));
+  return match(std::move(model), options);
 }
 
 }  // namespace quire::convert

@@ -8,6 +8,7 @@
 #include "quire/convert/detail/values.h"
 #include "quire/convert/huggingface/names.h"
 #include "quire/core/error.h"
+#include "quire/core/text.h"
 
 namespace quire::convert {
 namespace {
@@ -52,22 +53,44 @@ void check_head(const ForeignTensor& head, const ForeignTensor& table) {
                     head.file, head.name, table.name));
 }
 
+void require_names(const ForeignModel& model, const OpenOptions& options) {
+  for (const auto& [name, parameter] : options.rename) {
+    if (std::ranges::count(model.tensors, name, &ForeignTensor::name) > 0)
+      continue;
+    std::vector<std::string> names;
+    for (const ForeignTensor& tensor : model.tensors)
+      names.push_back(tensor.name);
+    throw UsageError(
+        fmt::format("{}: holds no tensor \"{}\" to rename; the nearest is "
+                    "\"{}\"",
+                    model.path, name, nearest(name, names)));
+  }
+}
+
 }  // namespace
 
-Matching::Matching(const ForeignModel& model)
-    : model_(model), given_(model.tensors.size()) {
-  const models::Options& options = model.description.options;
-  const std::string_view prefix = prefix_of(options);
-  for (const ForeignTensor& tensor : model.tensors) {
-    const bool prefixed = tensor.name.starts_with(prefix);
-    const auto plain = tensor.name.substr(prefixed ? prefix.size() : 0);
-    if (is_buffer(options, plain)) continue;
-    if (!tensors_.emplace(plain, &tensor).second)
-      throw UsageError(
-          fmt::format("{}: holds \"{}\" with and without the prefix {}",
-                      tensor.file, plain, prefix));
-  }
+Matching::Matching(const ForeignModel& model, const OpenOptions& options)
+    : model_(model), partial_(options.partial), given_(model.tensors.size()) {
+  require_names(model, options);
+  for (const ForeignTensor& tensor : model.tensors) add(tensor, options);
   take_head();
+}
+
+void Matching::add(const ForeignTensor& tensor, const OpenOptions& options) {
+  const models::Options& network = model_.description.options;
+  const std::string_view prefix = prefix_of(network);
+  const bool prefixed = tensor.name.starts_with(prefix);
+  auto plain = tensor.name.substr(prefixed ? prefix.size() : 0);
+  const auto renamed = options.rename.find(tensor.name);
+  if (renamed != options.rename.end())
+    plain = plain_name(renamed->second);
+  else if (is_buffer(network, plain))
+    return;
+  if (tensors_.emplace(plain, &tensor).second) return;
+  throw UsageError(
+      fmt::format("{}: holds \"{}\" twice: with and without the prefix {}, or "
+                  "under another name that is taken for it",
+                  tensor.file, plain, prefix));
 }
 
 void Matching::take_head() {
@@ -95,7 +118,7 @@ std::optional<Match> Matching::take(const std::string& parameter,
   const std::string plain = plain_name(parameter);
   const auto found = tensors_.find(plain);
   if (found == tensors_.end()) {
-    problems_.push_back("missing: " + plain);
+    if (!partial_) problems_.push_back("missing: " + plain);
     return std::nullopt;
   }
   const ForeignTensor& tensor = *found->second;
@@ -104,7 +127,7 @@ std::optional<Match> Matching::take(const std::string& parameter,
   std::vector<std::int64_t> wanted(shape.extents().begin(),
                                    shape.extents().end());
   if (transposed) std::ranges::reverse(wanted);
-  if (tensor.shape != wanted)
+  if (!partial_ && tensor.shape != wanted)
     problems_.push_back(fmt::format("different: {}: [{}], expected [{}]",
                                     tensor.name, fmt::join(tensor.shape, ", "),
                                     fmt::join(wanted, ", ")));
@@ -113,8 +136,24 @@ std::optional<Match> Matching::take(const std::string& parameter,
         fmt::format("different: {}: {}, expected F32, BF16 or F16", tensor.name,
                     tensor.dtype));
   else
-    return Match{.tensor = &tensor, .transposed = transposed};
+    return Match{.tensor = &tensor,
+                 .transposed = transposed && tensor.shape.size() == 2};
   return std::nullopt;
+}
+
+std::map<std::string, Match> Matching::rest() {
+  std::map<std::string, Match> rest;
+  if (!partial_) return rest;
+  for (const auto& [plain, tensor] : tensors_) {
+    if (is_real(tensor->type))
+      rest.emplace(tensor->name, Match{.tensor = tensor, .transposed = false});
+    else
+      passed_over_.push_back(fmt::format(
+          "{}: {} is of type {}, which no parameter is; it is passed over",
+          tensor->file, tensor->name, tensor->dtype));
+  }
+  tensors_.clear();
+  return rest;
 }
 
 void Matching::require_fit() const {

@@ -2,6 +2,7 @@
 // not fit.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,23 +21,32 @@ struct Match {
 class Matching {
  public:
   // REQUIRES: `model` outlives it. UsageError for a name with and without the
-  // prefix, and for a tied head that is not the table.
-  explicit Matching(const ForeignModel& model);
+  // prefix, for a tied head that is not the table, and for a name to be
+  // replaced that is not there.
+  Matching(const ForeignModel& model, const OpenOptions& options);
 
   // UsageError if the description has more layers than there are tensors.
   void require_layers() const;
-  // None if it is not there or does not fit.
+  // None if it is not there or does not fit; in a partial reading of whatever
+  // shape.
   std::optional<Match> take(const std::string& parameter, const Shape& shape);
+  // In a partial reading, the tensors that nobody took, by their own names.
+  std::map<std::string, Match> rest();
+  // Of these, those that no parameter can be: one line each.
+  const std::vector<std::string>& passed_over() const { return passed_over_; }
   // UsageError with all problems, and all tensors that nobody took.
   void require_fit() const;
 
  private:
+  void add(const ForeignTensor& tensor, const OpenOptions& options);
   void take_head();
 
   const ForeignModel& model_;
+  bool partial_;
   std::unordered_map<std::string, const ForeignTensor*> tensors_;
   std::size_t given_;
   std::vector<std::string> problems_;
+  std::vector<std::string> passed_over_;
 };
 
 }  // namespace quire::convert

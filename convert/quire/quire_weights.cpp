@@ -58,10 +58,11 @@ std::vector<std::string> side_files_of(const std::string& folder,
 
 class QuireWeights final : public Weights {
  public:
-  explicit QuireWeights(const std::string& path)
+  QuireWeights(const std::string& path, const OpenOptions& options)
       : saved_(Checkpoint::open(path)), warnings_(saved_.skipped()) {
     describe();
-    match();
+    require_names(options);
+    match(options);
   }
 
   Format format() const override { return Format::kQuire; }
@@ -102,7 +103,14 @@ class QuireWeights final : public Weights {
     read_notes(saved_.manifest().notes, saved_.folder(), description_);
   }
 
-  void match() {
+  void require_names(const OpenOptions& options) const {
+    for (const auto& [name, parameter] : options.rename)
+      if (saved_.manifest().find(name) == nullptr)
+        throw UsageError(fmt::format("{}: holds no parameter \"{}\" to rename",
+                                     saved_.folder(), name));
+  }
+
+  void match(const OpenOptions& options) {
     const auto held = std::ssize(saved_.manifest().parameters);
     // Before a model of that many layers is built.
     if (layers_of(description_.options) > held)
@@ -115,12 +123,57 @@ class QuireWeights final : public Weights {
     for (const auto& parameter : model.parameters())
       expected.push_back(
           {.name = parameter.name, .shape = parameter.shape, .states = {}});
+    if (options.partial || !options.rename.empty()) {
+      match_renamed(expected, options);
+      return;
+    }
     saved_.expect(expected, Checkpoint::States::kNamed);
-    for (const auto& parameter : expected) add(parameter.name);
+    for (const auto& parameter : expected) add(parameter.name, parameter.name);
   }
 
-  void add(const std::string& name) {
-    const ManifestParameter& held = *saved_.manifest().find(name);
+  // Those of the model first, in its order.
+  void match_renamed(std::vector<checkpoint::ExpectedParameter> expected,
+                     const OpenOptions& options) {
+    std::map<std::string, std::string> sources;  // by their names here
+    for (const auto& held : saved_.manifest().parameters) {
+      const auto renamed = options.rename.find(held.name);
+      const bool as_it_is = renamed == options.rename.end();
+      const std::string& name = as_it_is ? held.name : renamed->second;
+      if (!sources.emplace(name, held.name).second)
+        throw UsageError(fmt::format("{}: {} and {} would both be {}",
+                                     saved_.folder(), sources.at(name),
+                                     held.name, name));
+    }
+    std::vector<std::string> problems;
+    for (const auto& parameter : expected) {
+      const auto found = sources.find(parameter.name);
+      if (found == sources.end()) {
+        problems.push_back("missing: " + parameter.name);
+        continue;
+      }
+      add(parameter.name, found->second);
+      if (parameters_.back().shape != parameter.shape)
+        problems.push_back(fmt::format(
+            "different: {}: {}, expected {}", parameter.name,
+            parameters_.back().shape.to_string(), parameter.shape.to_string()));
+      sources.erase(found);
+    }
+    for (const auto& [name, source] : sources) {
+      problems.push_back("unexpected: " + name);
+      add(name, source);
+    }
+    if (!options.partial) require_none(problems);
+  }
+
+  void require_none(const std::vector<std::string>& problems) const {
+    if (problems.empty()) return;
+    throw UsageError(fmt::format("{} does not fit its configuration:\n  {}",
+                                 saved_.folder(), fmt::join(problems, "\n  ")));
+  }
+
+  void add(const std::string& name, const std::string& source) {
+    const ManifestParameter& held = *saved_.manifest().find(source);
+    sources_[name] = source;
     const ManifestState* value = value_of(held);
     if (value == nullptr || !is_real(value->dtype))
       throw UsageError(fmt::format(
@@ -136,21 +189,24 @@ class QuireWeights final : public Weights {
   void load(const StoredParameter& held, std::int64_t first,
             const Tensor& dest) const {
     const std::lock_guard lock(mutex_);
-    const auto* parameter = saved_.manifest().find(held.name);
-    saved_.load(value_of(*parameter)->kind, held.name, first, dest);
+    const std::string& source = sources_.at(held.name);
+    const auto* parameter = saved_.manifest().find(source);
+    saved_.load(value_of(*parameter)->kind, source, first, dest);
   }
 
   Checkpoint saved_;
   Description description_;
   std::vector<StoredParameter> parameters_;
+  std::map<std::string, std::string> sources_;  // names in the checkpoint
   std::vector<std::string> warnings_;
   mutable std::mutex mutex_;
 };
 
 }  // namespace
 
-std::unique_ptr<const Weights> open_quire(const std::string& folder) {
-  return std::make_unique<QuireWeights>(folder);
+std::unique_ptr<const Weights> open_quire(const std::string& folder,
+                                          const OpenOptions& options) {
+  return std::make_unique<QuireWeights>(folder, options);
 }
 
 }  // namespace quire::convert
