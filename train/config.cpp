@@ -7,6 +7,7 @@
 
 #include "quire/core/error.h"
 #include "quire/train/keys/document.h"
+#include "quire/train/keys/model_section.h"
 
 namespace quire::train {
 namespace {
@@ -35,19 +36,16 @@ std::string read_file(const std::filesystem::path& file) {
   return text;
 }
 
-// What the optimizer's type leaves without a meaning.
 std::string why_not(const Key& key, const RunConfig& config) {
-  return fmt::format(
-      "{} is given, but does not apply to optimizer.type {}; "
-      "remove it",
-      key.name, config.optimizer.type);
+  return fmt::format("{} is given, but does not apply to {}; remove it",
+                     key.name, misfit(key, config));
 }
 
 void read_key(const Key& key, const ConfigDocument& document,
               RunConfig& config) {
   const Json* value = document.find(key.name);
   if (value == nullptr) {
-    if (!key.needed) return;
+    if (!key.needed || !applies(key, config)) return;
     document.refuse(key.name, fmt::format("{} is missing; expected {}",
                                           key.name, key.expected));
   }
@@ -59,20 +57,28 @@ void read_key(const Key& key, const ConfigDocument& document,
   }
 }
 
-void check_model(const ConfigDocument& document, const RunConfig& config) {
-  const models::Gpt2Options& model = config.gpt2;
-  if (model.width % model.heads != 0) {
-    document.refuse("model.heads",
-                    fmt::format("model.heads is {}; expected a divisor of "
-                                "model.width, which is {}",
-                                model.heads, model.width));
-  }
-  if (config.data.sequence > model.context) {
+void check_sequence(const ConfigDocument& document, const RunConfig& config) {
+  const std::int64_t context = models::context_of(config.model);
+  if (config.data.sequence > context) {
     document.refuse("data.sequence",
                     fmt::format("data.sequence is {}; expected at most "
                                 "model.context, which is {}",
-                                config.data.sequence, model.context));
+                                config.data.sequence, context));
   }
+}
+
+void check_frozen(const ConfigDocument& document, const RunConfig& config) {
+  if (config.freeze.empty()) return;
+  try {
+    const nn::Model model = make_model(config);
+    if (model.trainable_numel() > 0) return;
+  } catch (const UsageError& error) {
+    document.refuse("model.freeze",
+                    fmt::format("model.freeze: {}", error.what()));
+  }
+  document.refuse("model.freeze",
+                  "model.freeze matches every parameter; expected one that is "
+                  "trained");
 }
 
 void check_optimizer(const ConfigDocument& document, const RunConfig& config) {
@@ -106,12 +112,16 @@ void check_evaluation(const ConfigDocument& document, const RunConfig& config) {
   }
 }
 
-RunConfig config_of(const ConfigDocument& document) {
+RunConfig config_of(ConfigDocument& document) {
   document.check_names();
+  const auto theirs = fill_model(document);
   RunConfig config;
   for (const Key& key : key_table()) read_key(key, document, config);
   config.schedule.steps = config.steps;
-  check_model(document, config);
+  settle_model(document, config);
+  if (theirs) check_origin(document, config, *theirs);
+  check_frozen(document, config);
+  check_sequence(document, config);
   check_optimizer(document, config);
   check_evaluation(document, config);
   return config;

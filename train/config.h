@@ -6,16 +6,26 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "quire/engine/options.h"
-#include "quire/models/gpt2.h"
+#include "quire/models/options.h"
 #include "quire/optim/optimizer.h"
 
 namespace quire::train {
+
+// Where a new run's initial values come from, other than its seed.
+struct OriginConfig {
+  // What convert::open_weights reads; empty: all are drawn.
+  std::string from;
+  std::vector<std::string> fresh = {};   // patterns of parameters, drawn anew
+  std::vector<std::string> ignore = {};  // of tensors there, not wanted
+  std::map<std::string, std::string> rename = {};  // a name there: a parameter
+};
 
 struct DataConfig {
   std::string train;       // a token file, or a glob of its shards
@@ -49,8 +59,9 @@ struct RunConfig {
   std::int64_t steps = 0;
   int threads = 0;     // per rank; 0: chosen
   std::string output;  // the run's folder
-  std::string model_type;
-  models::Gpt2Options gpt2{};
+  models::Options model{};
+  OriginConfig origin;
+  std::vector<std::string> freeze;  // patterns of parameters
   DataConfig data;
   BatchConfig batch;
   OptimizerConfig optimizer;

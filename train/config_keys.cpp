@@ -9,7 +9,11 @@ namespace {
 
 std::string default_of(const Key& key) {
   if (key.needed) return "needed";
-  const Json value = key.get(RunConfig{});
+  if (!key.fallback.empty()) return key.fallback;
+  RunConfig config;
+  if (!key.models.empty())
+    config.model = models::options_of(key.models.front());
+  const Json value = key.get(config);
   return value.is_null() ? "left out" : value.dump();
 }
 
@@ -20,10 +24,10 @@ std::string section_of(const Key& key) {
 
 std::string description_of(const Key& key) {
   std::string text = key.description;
-  if (key.optimizers.empty()) return text;
-  text += "; of ";
-  for (std::size_t i = 0; i < key.optimizers.size(); ++i)
-    text += (i > 0 ? ", " : "") + key.optimizers[i];
+  for (const auto* types : {&key.optimizers, &key.models}) {
+    for (std::size_t i = 0; i < types->size(); ++i)
+      text += (i > 0 ? ", " : "; of ") + (*types)[i];
+  }
   return text;
 }
 

@@ -32,7 +32,9 @@ std::unique_ptr<optim::Optimizer> make_optimizer(
 }
 
 nn::Model make_model(const RunConfig& config) {
-  return models::gpt2(config.gpt2);
+  nn::Model model = models::build(config.model);
+  for (const std::string& glob : config.freeze) model.freeze(glob);
+  return model;
 }
 
 }  // namespace quire::train

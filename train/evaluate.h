@@ -10,9 +10,9 @@
 namespace quire::train {
 
 struct EvaluateOptions {
-  std::string model;  // a checkpoint, a run's folder, or a Hugging Face folder
+  std::string model;  // what convert::open_weights reads
   std::string data;   // a token file, or a pattern or path of its shards
-  // 0: the checkpoint's data.sequence, or a Hugging Face model's context.
+  // 0: a run's data.sequence, or the model's context.
   std::int64_t sequence = 0;
   int threads = 0;  // per rank; 0: chosen
 };

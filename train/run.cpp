@@ -10,6 +10,7 @@
 #include "quire/data/loader.h"
 #include "quire/engine/engine.h"
 #include "quire/train/detail/blueprint.h"
+#include "quire/train/detail/initial_weights.h"
 #include "quire/train/detail/speed.h"
 #include "quire/train/detail/start.h"
 #include "quire/train/detail/state.h"
@@ -69,6 +70,7 @@ class Run {
   }
 
   void load();
+  void load_origin();
   void announce();
   void announce_resume();
   engine::StepResult timed_step();
@@ -96,8 +98,9 @@ class Run {
   engine::Engine engine_;
   data::Loader loader_;
   Speed speed_;
-  std::uint64_t kernels_ = 0;  // the bits of this machine
-  std::int64_t step_ = 0;      // finished
+  std::vector<std::string> origin_;  // what was taken from it
+  std::uint64_t kernels_ = 0;        // the bits of this machine
+  std::int64_t step_ = 0;            // finished
   std::int64_t first_step_ = 0;
   std::int64_t skipped_ = 0;
   int skips_in_a_row_ = 0;
@@ -110,8 +113,8 @@ class Run {
 std::optional<data::EvaluationWindows> open_validation(const RunConfig& config,
                                                        Together& together) {
   if (config.data.validation.empty()) return std::nullopt;
-  const auto source =
-      open_tokens(config.data.validation, config.gpt2.vocab, together);
+  const auto source = open_tokens(config.data.validation,
+                                  models::vocab_of(config.model), together);
   return data::EvaluationWindows({.tokens = source.tokens,
                                   .sequence = config.data.sequence,
                                   .lane_samples = config.batch.lane_samples});
@@ -123,7 +126,8 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
       communicator_(communicator),
       sink_(sink),
       together_(communicator),
-      train_(open_tokens(config().data.train, config().gpt2.vocab, together_)),
+      train_(open_tokens(config().data.train, models::vocab_of(config().model),
+                         together_)),
       validation_(open_validation(config(), together_)),
       start_(settle(blueprint_, options, train_.content, together_)),
       allocator_({.budget_bytes = config().budget_bytes,
@@ -144,7 +148,8 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
       speed_(blueprint_.step_samples() * config().data.sequence) {
   kernels_ = engine_.fingerprint_kernels(blueprint_.lane());
   const bool resumes = !start_.checkpoint.empty();
-  if (resumes) load();  // of damage nothing is left in a new folder
+  // Before the folder is made: of damage nothing is left in a new one.
+  resumes ? load() : load_origin();
   locate("start");
   if (is_root()) prepare_folder(config());
   announce();
@@ -162,12 +167,20 @@ void Run::announce() {
                 .resumed_from = resumed ? std::optional(start_.progress.step)
                                         : std::nullopt});
   for (const std::string& warning : start_.warnings) warn(warning);
+  for (const std::string& line : origin_)
+    tell(MessageEvent{MessageEvent::Level::kInfo, line});
 }
 
 void Run::load() {
   step_ = first_step_ = start_.progress.step;
   locate("load");
   load_state(state(), start_.checkpoint);
+}
+
+void Run::load_origin() {
+  if (config().origin.from.empty()) return;
+  locate("load");
+  origin_ = load_initial(state(), config());
 }
 
 void Run::announce_resume() {

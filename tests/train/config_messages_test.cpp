@@ -48,6 +48,33 @@ std::map<std::string, Row> rows() {
   return rows;
 }
 
+// All that a model section can hold, so that model.from is not looked at.
+Json whole_section(const std::string& type) {
+  RunConfig config;
+  config.model = models::options_of(type);
+  Json section = {{"type", type}, {"from", "elsewhere"}};
+  std::visit(
+      [&](auto& options) {
+        models::each_field(options, [&](std::string_view name, auto&) {
+          const std::string key = "model." + std::string(name);
+          section[std::string(name)] = find_key(key)->get(config);
+        });
+      },
+      config.model);
+  section.update({{"layers", 2},
+                  {"width", 32},
+                  {"heads", 4},
+                  {"context", 16},
+                  {"vocab", 256}});
+  if (type == "llama")
+    section.update({{"hidden", 24},
+                    {"kv_heads", 2},
+                    {"head_width", 6},
+                    {"rope_scaling", "llama3"},
+                    {"rope_original_context", 8}});
+  return section;
+}
+
 Json least(const Key& key) {
   Json json = Json::parse(R"({
     "steps": 20,
@@ -56,6 +83,12 @@ Json least(const Key& key) {
     "data": {"train": "train.bin", "validation": "held.bin", "sequence": 16},
     "batch": {"lanes": 4, "lane_samples": 3},
     "optimizer": {"type": "adamw", "lr": 1e-3}})");
+  const bool of_gpt2 = key.models.empty() || key.models[0] == "gpt2";
+  const bool is_of_origin =
+      key.name == "model.from" || key.name == "model.fresh" ||
+      key.name == "model.ignore" || key.name == "model.rename";
+  if (!of_gpt2 || is_of_origin)
+    json["model"] = whole_section(of_gpt2 ? "gpt2" : "llama");
   const bool of_adamw = key.optimizers.empty() || key.optimizers[0] == "adamw";
   if (of_adamw) return json;
   json["optimizer"]["type"] = key.optimizers[0];

@@ -42,7 +42,7 @@ std::string refusal_of(const Overrides& overrides) {
 TEST(Config, TakesWhatIsWrittenAndTheDefaultsOfTheRest) {
   const RunConfig config = with({});
   EXPECT_EQ(config.steps, 20);
-  EXPECT_EQ(config.gpt2.heads, 4);
+  EXPECT_EQ(std::get<models::Gpt2Options>(config.model).heads, 4);
   EXPECT_EQ(config.optimizer.lr, 1e-3);
   EXPECT_EQ(config.optimizer.beta2, 0.999);
   EXPECT_EQ(config.batch.wave, BatchConfig::kAuto);
@@ -94,7 +94,10 @@ TEST(Config, ReadsItsOwnResolvedFormBack) {
   const std::string resolved = resolved_json(config);
   EXPECT_EQ(resolved_json(parse_config(resolved, "resolved", {})), resolved);
   EXPECT_NE(resolved.find("\"dropout\": 0.1,"), std::string::npos);
-  EXPECT_EQ(parse_config(resolved, "resolved", {}).gpt2.dropout, 0.1f);
+  EXPECT_EQ(std::get<models::Gpt2Options>(
+                parse_config(resolved, "resolved", {}).model)
+                .dropout,
+            0.1f);
   const std::string sgd =
       resolved_json(with({"optimizer.type=sgd", "optimizer.momentum=0.9"}));
   EXPECT_EQ(resolved_json(parse_config(sgd, "resolved", {})), sgd);
@@ -195,7 +198,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "fp32 can hold"},
         Refused{"optimizer.type=lion",
                 "optimizer.type is \"lion\"; expected adamw, adam or sgd"},
-        Refused{"model.type=llama", "model.type is \"llama\"; expected gpt2"},
+        Refused{"model.type=gpt3",
+                "model.type is \"gpt3\"; expected gpt2 or llama"},
         Refused{"model.dropout=1",
                 "model.dropout is 1; expected a number from 0 up to, but not, "
                 "1"},
@@ -230,6 +234,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"optimizer.momentum=0.9",
                 "optimizer.momentum is given, but does not apply to "
                 "optimizer.type adamw; remove it"},
+        Refused{"model.hidden=64",
+                "model.hidden is given, but does not apply to model.type gpt2; "
+                "remove it"},
+        Refused{"model.fresh=[\"*\"]",
+                "model.fresh is given; expected model.from with it"},
+        Refused{"model.freeze=[\"*\"]",
+                "model.freeze matches every parameter; expected one that is "
+                "trained"},
         Refused{"evaluate.every=5",
                 "evaluate.every is 5; expected data.validation with it"}));
 

@@ -2,27 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "quire/checkpoint/checkpoint.h"
-#include "quire/convert/huggingface.h"
 #include "quire/core/cores.h"
 #include "quire/core/error.h"
 #include "quire/train/config.h"
-#include "quire/train/detail/state.h"
+#include "quire/train/load_values.h"
 
 namespace quire::train {
 namespace {
 
 constexpr int kWave = 4;  // lanes per rank that are evaluated side by side
-
-bool is_hugging_face(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path folder = path;
-  return convert::is_hugging_face(path) &&
-         !std::filesystem::exists(folder / checkpoint::kManifestName, ignored);
-}
 
 // A program of a user's own may save without one.
 void require_config(const checkpoint::Manifest& manifest,
@@ -35,6 +28,17 @@ void require_config(const checkpoint::Manifest& manifest,
       folder));
 }
 
+// A conversion knows the model alone.
+std::optional<RunConfig> run_of(const std::string& folder) {
+  const auto manifest = checkpoint::read_manifest(folder);
+  require_config(manifest, folder);
+  const auto json = nlohmann::json::parse(manifest.config, nullptr, false);
+  if (!json.is_object() || !json.contains("steps")) return std::nullopt;
+  return parse_config(manifest.config,
+                      folder + "/" + std::string(checkpoint::kManifestName),
+                      {});
+}
+
 }  // namespace
 
 SavedModel::SavedModel(const std::string& path, int threads,
@@ -42,36 +46,43 @@ SavedModel::SavedModel(const std::string& path, int threads,
     : together_(communicator),
       allocator_({.owner = fmt::format("rank {}", communicator.rank())}) {
   communicator.locate({.step = -1, .phase = "load", .layer = path});
-  if (is_hugging_face(path))
-    load_hugging_face(path, threads);
-  else
-    load_checkpoint(path, threads);
+  const auto weights = convert::open_weights(settled(path));
+  description_ = weights->description();
+  warnings_.insert(warnings_.end(), weights->warnings().begin(),
+                   weights->warnings().end());
+  const engine::Precision precision = take_facts(*weights);
+  model_ = models::build(description_.options);
+  make_engine(precision, threads);
+  load_values(*engine_, model_, *weights);
 }
 
 // Rank 0 says which step: a run that goes on may save another meanwhile.
-void SavedModel::load_checkpoint(const std::string& path, int threads) {
-  const std::string folder = together_.from_root([&] {
+std::string SavedModel::settled(const std::string& path) {
+  return together_.from_root([&] {
+    if (convert::format_of(path) != convert::Format::kQuire) return path;
     const auto saved = checkpoint::Checkpoint::open(path);
+    require_config(saved.manifest(), saved.folder());
     warnings_ = saved.skipped();
     return saved.folder();
   });
-  const auto manifest = checkpoint::read_manifest(folder);
-  require_config(manifest, folder);
-  const RunConfig config =
-      parse_config(manifest.config,
-                   folder + "/" + std::string(checkpoint::kManifestName), {});
-  facts_ = {.vocab = config.gpt2.vocab,
-            .context = config.gpt2.context,
-            .sequence = config.data.sequence,
-            .lane_samples = config.batch.lane_samples};
-  make_engine(make_model(config), config.precision, threads);
-  load_state({&model_, engine_.get(), &together_}, folder);
 }
 
-void SavedModel::make_engine(nn::Model model, engine::Precision precision,
-                             int threads) {
+engine::Precision SavedModel::take_facts(const convert::Weights& weights) {
+  const models::Options& options = description_.options;
+  facts_ = {.vocab = models::vocab_of(options),
+            .context = models::context_of(options),
+            .sequence = models::context_of(options),
+            .lane_samples = 1};
+  if (weights.format() != convert::Format::kQuire) return {};
+  const auto run = run_of(weights.path());
+  if (!run) return {};
+  facts_.sequence = run->data.sequence;
+  facts_.lane_samples = run->batch.lane_samples;
+  return run->precision;
+}
+
+void SavedModel::make_engine(engine::Precision precision, int threads) {
   comm::Communicator& communicator = together_.communicator();
-  model_ = std::move(model);
   pool_ = std::make_unique<ThreadPool>(
       threads > 0 ? threads : default_threads(communicator.size()));
   engine_ = std::make_unique<engine::Engine>(

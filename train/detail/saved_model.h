@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "quire/convert/weights.h"
 #include "quire/core/allocator.h"
 #include "quire/core/thread_pool.h"
 #include "quire/engine/engine.h"
@@ -27,23 +28,26 @@ struct SavedFacts {
 
 class SavedModel {
  public:
-  // Collective. `path`: a checkpoint, a run's folder, or a Hugging Face folder.
-  // `threads`: per rank; 0: chosen. Values alone are loaded, at stage 3.
+  // Collective. `path`: what convert::open_weights reads. `threads`: per rank;
+  // 0: chosen. Values alone are loaded, at stage 3; a run's are computed with
+  // in the types of the run, all others in fp32.
   SavedModel(const std::string& path, int threads,
              comm::Communicator& communicator);
 
   const SavedFacts& facts() const { return facts_; }
+  const convert::Description& description() const { return description_; }
   // What is odd about the files, one line each, on rank 0 at least.
   const std::vector<std::string>& warnings() const { return warnings_; }
   engine::Engine& engine() { return *engine_; }
   Together& together() { return together_; }
 
  private:
-  void load_checkpoint(const std::string& path, int threads);
-  void load_hugging_face(const std::string& path, int threads);
-  void make_engine(nn::Model model, engine::Precision precision, int threads);
+  std::string settled(const std::string& path);
+  engine::Precision take_facts(const convert::Weights& weights);
+  void make_engine(engine::Precision precision, int threads);
 
   Together together_;
+  convert::Description description_;
   SavedFacts facts_{};
   std::vector<std::string> warnings_;
   nn::Model model_;

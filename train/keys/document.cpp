@@ -189,6 +189,16 @@ const Json* ConfigDocument::find(const std::string& key) const {
   return node;
 }
 
+void ConfigDocument::fill(const std::string& key, Json value) {
+  Json* node = &tree_;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const auto end = std::min(key.find('.', begin), key.size());
+    node = &(*node)[key.substr(begin, end - begin)];
+    begin = end + 1;
+  }
+  *node = std::move(value);
+}
+
 void ConfigDocument::refuse(const std::string& key,
                             const std::string& problem) const {
   std::string where = name_;

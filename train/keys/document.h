@@ -23,6 +23,10 @@ class ConfigDocument {
   // nullptr: left out.
   const Json* find(const std::string& key) const;
 
+  // Puts in what is left out. REQUIRES: find(key) == nullptr, and the key's
+  // section is an object or left out.
+  void fill(const std::string& key, Json value);
+
   // Throws UsageError: where `key` was written, then `problem`.
   [[noreturn]] void refuse(const std::string& key,
                            const std::string& problem) const;

@@ -13,6 +13,10 @@ std::string last_part(const std::string& name) {
   return name.substr(name.rfind('.') + 1);
 }
 
+bool is_of(const std::vector<std::string>& types, std::string_view type) {
+  return types.empty() || std::ranges::find(types, type) != types.end();
+}
+
 }  // namespace
 
 const Key* find_key(std::string_view name) {
@@ -46,9 +50,14 @@ std::string nearest_key(const std::string& name) {
 }
 
 bool applies(const Key& key, const RunConfig& config) {
-  return key.optimizers.empty() ||
-         std::ranges::find(key.optimizers, config.optimizer.type) !=
-             key.optimizers.end();
+  return is_of(key.optimizers, config.optimizer.type) &&
+         is_of(key.models, models::type_of(config.model));
+}
+
+std::string misfit(const Key& key, const RunConfig& config) {
+  return is_of(key.models, models::type_of(config.model))
+             ? fmt::format("optimizer.type {}", config.optimizer.type)
+             : fmt::format("model.type {}", models::type_of(config.model));
 }
 
 std::string shown(const Json& value) {

@@ -35,10 +35,15 @@ struct Key {
   bool needed = false;
   bool text = false;  // an override's value is taken as it is written
   OnResume on_resume = OnResume::kFree;
-  std::vector<std::string> optimizers = {};  // it applies to; empty: all
+  // What it applies to; empty: all.
+  std::vector<std::string> optimizers = {};
+  std::vector<std::string> models = {};
+  std::string fallback = {};  // the keys that it takes its default from
 };
 
 bool applies(const Key& key, const RunConfig& config);
+// "optimizer.type adamw": what it does not apply to. REQUIRES: it does not.
+std::string misfit(const Key& key, const RunConfig& config);
 
 // All keys, section by section.
 std::span<const Key> key_table();

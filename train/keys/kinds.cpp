@@ -152,6 +152,25 @@ Key text(Described what, Field<std::string> field) {
   return key;
 }
 
+Key patterns(Described what, Field<std::vector<std::string>> field) {
+  Key key =
+      described(std::move(what), "an array of patterns of names: [\"*.bias\"]");
+  key.set = [key, field](const Json& value, RunConfig& config) {
+    const auto is_name = [](const Json& element) {
+      return element.is_string() && !element.get<std::string>().empty();
+    };
+    if (!value.is_array() || !std::ranges::all_of(value, is_name))
+      return mismatch(key.name, value, key.expected);
+    field(config) = value.get<std::vector<std::string>>();
+    return std::string();
+  };
+  key.get = [field](const RunConfig& config) {
+    const auto globs = value_of(field, config);
+    return globs.empty() ? Json() : Json(globs);
+  };
+  return key;
+}
+
 std::string listed(std::span<const std::string> names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {

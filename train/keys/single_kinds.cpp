@@ -191,6 +191,28 @@ Key groups_key() {
   return key;
 }
 
+Key rename_key() {
+  Key key{.name = "model.rename",
+          .expected =
+              "an object of names: {\"a name in the files\": \"a parameter\"}",
+          .description =
+              "tensors of model.from that are read as other parameters than "
+              "their names say"};
+  key.set = [key](const Json& value, RunConfig& config) {
+    const auto is_name = [](const Json& element) {
+      return element.is_string() && !element.get<std::string>().empty();
+    };
+    if (!value.is_object() || !std::ranges::all_of(value, is_name))
+      return mismatch(key.name, value, key.expected);
+    value.get_to(config.origin.rename);
+    return std::string();
+  };
+  key.get = [](const RunConfig& config) {
+    return config.origin.rename.empty() ? Json() : Json(config.origin.rename);
+  };
+  return key;
+}
+
 Key budget_key() {
   Key key{.name = "memory.budget",
           .expected = "a number of bytes, \"24MiB\" or \"none\"",

@@ -7,11 +7,7 @@ namespace quire::train {
 namespace {
 
 // A plan of this many is made within seconds.
-constexpr std::int64_t kMostLayers = 4096;
 constexpr std::int64_t kMostLanes = 1 << 14;
-constexpr std::int64_t kMostWidth = 1 << 20;
-constexpr std::int64_t kMostTokens = 1 << 30;  // what a batch can hold
-constexpr std::int64_t kMostIds = (std::int64_t{1} << 31) - 1;
 
 Key needed(Key key) {
   key.needed = true;
@@ -53,48 +49,6 @@ Keys run_keys() {
            "--out gives it"},
           [](RunConfig & c) -> auto& { return c.output; }),
   };
-}
-
-Key model_type_key() {
-  return needed(choice(
-      {"model.type", "the network"}, {"gpt2"},
-      [](RunConfig& config, std::size_t) { config.model_type = "gpt2"; },
-      [](const RunConfig&) { return std::size_t{0}; }));
-}
-
-Key model_size(Described what, std::int64_t most, Field<std::int64_t> field) {
-  return needed(
-      whole(std::move(what), {.least = 1, .most = most}, std::move(field)));
-}
-
-Keys model_keys() {
-  Keys keys = {
-      model_type_key(),
-      model_size(
-          {"model.layers", "blocks of attention and feed-forward"}, kMostLayers,
-          [](RunConfig & c) -> auto& { return c.gpt2.layers; }),
-      model_size(
-          {"model.width", "features of a token"}, kMostWidth,
-          [](RunConfig & c) -> auto& { return c.gpt2.width; }),
-      model_size(
-          {"model.heads", "of attention; divides the width"}, kMostWidth,
-          [](RunConfig & c) -> auto& { return c.gpt2.heads; }),
-      model_size(
-          {"model.context", "tokens that the model can see"}, kMostTokens,
-          [](RunConfig & c) -> auto& { return c.gpt2.context; }),
-      model_size(
-          {"model.vocab", "token ids; 256 with the bytes tokenizer"}, kMostIds,
-          [](RunConfig & c) -> auto& { return c.gpt2.vocab; }),
-      real(
-          {"model.dropout",
-           "of embeddings, attention probabilities and residual branches"},
-          kFraction, [](RunConfig & c) -> auto& { return c.gpt2.dropout; }),
-      real(
-          {"model.norm_eps", "added to the variance in layer norms"},
-          kAboveZero, [](RunConfig & c) -> auto& { return c.gpt2.norm_eps; }),
-  };
-  for (Key& key : keys) key.on_resume = OnResume::kRefused;
-  return keys;
 }
 
 Keys data_keys() {
