@@ -7,7 +7,6 @@
 #include "quire/convert/detail/writers.h"
 #include "quire/convert/huggingface/foreign_parameters.h"
 #include "quire/core/divide.h"
-#include "quire/core/error.h"
 
 namespace quire::convert {
 namespace {
@@ -58,10 +57,6 @@ void write_shard(ValueStream& stream, const Parameters& parameters,
 Converted write_dcp(const Weights& weights, const std::string& folder,
                     const ConvertOptions& options,
                     const ConvertProgress& progress) {
-  constexpr int kMostShards = 99999;  // five digits of a name
-  if (options.shards < 1 || options.shards > kMostShards)
-    throw UsageError(fmt::format("got {} shards; expected 1 to {}",
-                                 options.shards, kMostShards));
   const Parameters parameters = foreign_parameters(weights, options);
   write_description(weights, main_dtype(parameters), folder);
   ValueStream stream(weights, options, progress);

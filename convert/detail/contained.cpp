@@ -20,6 +20,17 @@ bool lies_in(const fs::path& path, const fs::path& folder) {
 
 }  // namespace
 
+bool stays_in(const std::string& path, const std::string& folder) {
+  std::error_code error;
+  const fs::path target = fs::canonical(path, error);
+  if (error) return false;
+  const fs::path home = fs::canonical(folder, error);
+  const bool cached = home.parent_path().filename() == "snapshots";
+  const fs::path blobs = home.parent_path().parent_path() / "blobs";
+  return !error &&
+         (lies_in(target, home) || (cached && lies_in(target, blobs)));
+}
+
 std::string contained(const std::string& folder, const std::string& name,
                       const std::string& said_by) {
   if (!checkpoint::is_plain_name(name))
@@ -32,14 +43,10 @@ std::string contained(const std::string& folder, const std::string& name,
   if (!fs::exists(path, error))
     throw UsageError(
         fmt::format("{} does not exist; {} names it", path, said_by));
-  const fs::path target = fs::canonical(path, error);
-  const fs::path home = fs::canonical(folder, error);
-  const bool cached = home.parent_path().filename() == "snapshots";
-  const fs::path blobs = home.parent_path().parent_path() / "blobs";
-  if (error || !(lies_in(target, home) || (cached && lies_in(target, blobs))))
+  if (!stays_in(path, folder))
     throw UsageError(fmt::format(
         "{} is a link out of its folder; expected a file in it", path));
-  return target.string();
+  return fs::canonical(path, error).string();
 }
 
 }  // namespace quire::convert

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "quire/checkpoint/files.h"
+#include "quire/convert/detail/contained.h"
 #include "quire/core/error.h"
 
 namespace quire::convert {
@@ -28,23 +29,6 @@ constexpr std::array kNames = {"added_tokens.json",
                                "vocab.json"};
 constexpr std::int64_t kMost = std::int64_t{1} << 30;
 constexpr std::int64_t kAtOnce = std::int64_t{1} << 20;
-
-bool lies_in(const fs::path& path, const fs::path& folder) {
-  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end())
-             .first == folder.end();
-}
-
-// The hub's cache links snapshots/COMMIT/NAME to ../../blobs/HASH.
-bool stays(const fs::path& file, const fs::path& folder) {
-  std::error_code error;
-  const fs::path target = fs::canonical(file, error);
-  if (error) return false;
-  const fs::path home = fs::canonical(folder, error);
-  const bool cached = home.parent_path().filename() == "snapshots";
-  const fs::path blobs = home.parent_path().parent_path() / "blobs";
-  return !error &&
-         (lies_in(target, home) || (cached && lies_in(target, blobs)));
-}
 
 void copy_file(const std::string& from, const std::string& to) {
   const File source = File::open(from, File::Links::kFollow);
@@ -69,7 +53,7 @@ std::vector<std::string> side_files(const std::string& folder) {
   std::error_code ignored;
   for (const char* name : kNames) {
     const fs::path path = checkpoint::joined(folder, name);
-    if (fs::is_regular_file(path, ignored) && stays(path, folder))
+    if (fs::is_regular_file(path, ignored) && stays_in(path.string(), folder))
       found.push_back(path.string());
   }
   return found;

@@ -1,7 +1,7 @@
 // One writer for every format; convert() picks it. `folder` exists and is
 // empty, `file` does not exist; both are temporary, and convert() syncs the
-// folder and renames. A writer syncs every file that it makes; what a failed
-// one leaves, convert() removes. Side files are copied by convert().
+// folder and renames. A writer syncs every file that it makes, side files among
+// them if it makes a folder; what a failed one leaves, convert() removes.
 #pragma once
 
 #include <string>

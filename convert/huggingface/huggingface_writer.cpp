@@ -5,7 +5,6 @@
 #include "quire/checkpoint/files.h"
 #include "quire/convert/detail/writers.h"
 #include "quire/convert/huggingface/foreign_parameters.h"
-#include "quire/core/error.h"
 
 namespace quire::convert {
 namespace {
@@ -67,9 +66,6 @@ void write_file(ValueStream& stream, const Parameters& parameters,
 Converted write_hugging_face(const Weights& weights, const std::string& folder,
                              const ConvertOptions& options,
                              const ConvertProgress& progress) {
-  if (options.max_shard_bytes < 1)
-    throw UsageError(fmt::format("got max_shard_bytes {}; expected at least 1",
-                                 options.max_shard_bytes));
   const Parameters parameters = foreign_parameters(weights, options);
   const auto files = into_files(parameters, options.max_shard_bytes);
   write_description(weights, main_dtype(parameters), folder);

@@ -257,6 +257,14 @@ TEST(HuggingFace, LinksOutOfTheFolderAreNotFollowed) {
   }
 }
 
+TEST(HuggingFace, AFolderMayBeALinkAndEndInASlash) {
+  const TempFolder folder;
+  fs::create_directory_symlink(kTiny, folder / "link");
+  expect_tiny(*open_weights(folder / "link"));
+  expect_tiny(*open_weights(kTiny + "/"));
+  expect_tiny(*open_weights(folder / "link/."));
+}
+
 TEST(HuggingFace, TheLinksOfTheHubsCacheAreFollowed) {
   const TempFolder hub;
   fs::create_directories(hub / "blobs");
