@@ -10,6 +10,8 @@
 #include "quire/core/error.h"
 #include "quire/data/token_batch.h"
 #include "quire/data/tokenizer.h"
+#include "quire/train/detail/characters.h"
+#include "quire/train/detail/language.h"
 #include "quire/train/detail/sample.h"
 #include "quire/train/detail/saved_model.h"
 
@@ -66,19 +68,80 @@ void check_options(const GenerateOptions& options, const SampleOptions& how) {
   }
 }
 
-void check_vocabulary(const SavedFacts& facts, const data::Tokenizer& bytes,
-                      const std::string& model) {
-  if (facts.vocab == bytes.vocabulary()) return;
+// Every id of the prompt is one that the model knows.
+Ids ids_of(const std::string& prompt, const data::Tokenizer& tokenizer,
+           const SavedFacts& facts) {
+  Ids ids = tokenizer.encode(prompt, data::Specials::kRecognise);
+  const auto beyond =
+      std::ranges::find_if(ids, [&](auto id) { return id >= facts.vocab; });
+  if (beyond == ids.end()) return ids;
   throw UsageError(fmt::format(
-      "{} has a vocabulary of {}; text is made with the bytes tokenizer, whose "
-      "vocabulary is {}: generate with a model that was trained on bytes",
-      model, facts.vocab, bytes.vocabulary()));
+      "the prompt has token {} in the tokenizer {}; the model's vocabulary is "
+      "{}: expected the model's own tokenizer",
+      *beyond, tokenizer.name(), facts.vocab));
 }
 
 std::span<const std::int32_t> last_of(const Ids& ids, std::int64_t count) {
   const auto kept = std::min(ids.size(), static_cast<std::size_t>(count));
   return std::span(ids).last(kept);
 }
+
+// A text that grows token by token.
+class Writer {
+ public:
+  Writer(SavedModel& saved, const GenerateOptions& options,
+         const Language& language)
+      : saved_(&saved),
+        options_(&options),
+        language_(&language),
+        engine_(saved.engine()),
+        ids_(ids_of(options.prompt, *language.tokenizer, saved.facts())) {}
+
+  GenerateResult write(const SampleOptions& how) {
+    GenerateResult result{.text = {}, .warnings = saved_->warnings()};
+    while (result.tokens < options_->tokens) {
+      const std::int32_t next = sample_token(logits(), how, result.tokens);
+      saved_->together().barrier();  // where a rank that is gone is missed
+      if (std::ranges::count(language_->ends, next) > 0) {
+        result.end = GenerateResult::End::kEndOfText;
+        break;
+      }
+      add(next, result);
+    }
+    show(characters_.rest());
+    return result;
+  }
+
+ private:
+  // Of the tokens that are text: a vocabulary may be padded.
+  std::vector<float> logits() const {
+    auto logits = engine_.logits(last_of(ids_, saved_->facts().context));
+    const auto known =
+        static_cast<std::size_t>(language_->tokenizer->vocabulary());
+    if (logits.size() > known) logits.resize(known);
+    return logits;
+  }
+
+  void add(std::int32_t id, GenerateResult& result) {
+    ids_.push_back(id);
+    ++result.tokens;
+    const std::string bytes = language_->tokenizer->decode({&id, 1});
+    result.text += bytes;
+    show(characters_.take(bytes));
+  }
+
+  void show(const std::string& text) const {
+    const bool is_root = saved_->together().communicator().rank() == 0;
+    if (is_root && options_->on_text && !text.empty()) options_->on_text(text);
+  }
+
+  SavedModel* saved_;
+  const GenerateOptions* options_;
+  const Language* language_;
+  OpenEngine engine_;
+  Ids ids_;
+  Characters characters_;
+};
 
 }  // namespace
 
@@ -89,20 +152,9 @@ GenerateResult generate(const GenerateOptions& options,
                           .seed = options.seed};
   check_options(options, how);
   SavedModel saved(options.model, options.threads, communicator);
-  const auto tokenizer = data::make_tokenizer("bytes");
-  check_vocabulary(saved.facts(), *tokenizer, options.model);
+  const Language language = language_of(saved.description(), options.model);
   communicator.locate({.step = -1, .phase = "generate"});
-  const OpenEngine engine(saved.engine());
-  Ids ids = tokenizer->encode(options.prompt);
-  const std::size_t prompt = ids.size();
-  for (std::int64_t i = 0; i < options.tokens; ++i) {
-    const auto logits = engine.logits(last_of(ids, saved.facts().context));
-    ids.push_back(sample_token(logits, how, i));
-    saved.together().barrier();  // where a rank that is gone is missed
-  }
-  return {.text = tokenizer->decode(std::span(ids).subspan(prompt)),
-          .tokens = options.tokens,
-          .warnings = saved.warnings()};
+  return Writer(saved, options, language).write(how);
 }
 
 }  // namespace quire::train

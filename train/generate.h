@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "quire/comm/communicator.h"
 #include "quire/train/result.h"
@@ -10,18 +12,22 @@
 namespace quire::train {
 
 struct GenerateOptions {
-  std::string model;  // a checkpoint, a run's folder, or a Hugging Face folder
+  std::string model;  // what convert::open_weights reads
   std::string prompt;
   std::int64_t tokens = 64;
   double temperature = 0.0;  // 0: always the likeliest
   std::int64_t top_k = 0;    // sample among the k likeliest; 0: among all
   std::uint64_t seed = 1;
   int threads = 0;  // per rank; 0: chosen
+  // Called by rank 0 while the text grows, with whole characters.
+  std::function<void(std::string_view text)> on_text = {};
 };
 
-// Collective; the result is the same on every rank. The model sees the last
-// tokens that its context holds. Throws UsageError for an empty prompt, options
-// out of range, and a vocabulary that is not the bytes tokenizer's.
+// Collective; the result is the same on every rank. The tokenizer is that of
+// the model's files, or bytes for a vocabulary of 256 without any. The model
+// sees the last tokens that its context holds; a token that its files call the
+// end of a text ends this one and is no part of it. Throws UsageError for an
+// empty prompt, options out of range, and a model without a tokenizer.
 GenerateResult generate(const GenerateOptions& options,
                         comm::Communicator& communicator);
 

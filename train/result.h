@@ -46,8 +46,12 @@ struct EvaluateResult {
 };
 
 struct GenerateResult {
-  std::string text;                        // what follows the prompt
-  std::int64_t tokens = 0;                 // of it
+  // Why the text ends: as many tokens as were asked for, or one that ends it.
+  enum class End : std::uint8_t { kTokens, kEndOfText };
+
+  std::string text;         // what follows the prompt
+  std::int64_t tokens = 0;  // of it
+  End end = End::kTokens;
   std::vector<std::string> warnings = {};  // about the model; rank 0's
 };
 

@@ -52,7 +52,8 @@ TEST(Generate, RefusesWhatItCannotDo) {
   const TinyRuns tiny;
   run(tiny.config());
   const GenerateOptions good{.model = tiny.path("run"), .prompt = "abc"};
-  expect_text(refusal_of(good), {"vocabulary of 16", "bytes"});
+  expect_text(refusal_of(good),
+              {"vocabulary of 16", "bytes", "tokenizer.json"});
   auto options = good;
   options.prompt = "";
   expect_text(refusal_of(options), {"--prompt"});

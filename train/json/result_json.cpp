@@ -64,7 +64,10 @@ std::string to_json(const EvaluateResult& result) {
 }
 
 std::string to_json(const GenerateResult& result) {
-  return json_line(Json{{"text", result.text}, {"tokens", result.tokens}});
+  const bool ended = result.end == GenerateResult::End::kEndOfText;
+  return json_line(Json{{"text", result.text},
+                        {"tokens", result.tokens},
+                        {"end", ended ? "end_of_text" : "tokens"}});
 }
 
 std::string to_json(const PlanReport& report) {
