@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "quire/engine/dry_run.h"
 #include "quire/models/gpt2.h"
 #include "quire/optim/adam.h"
 #include "tests/support/golden_llamas.h"
@@ -239,6 +240,22 @@ TEST_P(GoldenTraining, GivesEveryRankTheLogitsOfOneInPoisonedMemory) {
   ASSERT_EQ(three.size(), 3 * one.size());
   for (std::size_t i = 0; i < three.size(); ++i)
     testing::expect_same_bits(three[i], one[i % one.size()]);
+}
+
+TEST_P(GoldenTraining, HoldsWhatTheDryRunSays) {
+  const Tiny tiny(GetParam());
+  const Rig rig = tiny.rig(2, 3);
+  test::run(rig, [&](Hand& hand) {
+    test::step(hand, 0, [&](int lane) { return tiny.lane(lane); });
+    const engine::DryRun predicted =
+        engine::dry_run({.model = rig.model,
+                         .loss = rig.loss,
+                         .optimizer = rig.optimizer,
+                         .options = rig.options,
+                         .lane = tiny.lane(0)},
+                        rig.ranks, hand.rank());
+    EXPECT_EQ(hand.allocator.report().total_peak, predicted.memory.total_peak);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(, GoldenTraining,
