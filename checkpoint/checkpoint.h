@@ -56,7 +56,8 @@ class Checkpoint {
 
   // dest = elements [first, first + dest.numel()) of the tensor. Reads the
   // tiles that these lie in. UsageError unless it is there, of dest's type, and
-  // holds the range; SystemError naming the elements that fail their hash.
+  // holds the range; SystemError naming the elements that fail their hash: dest
+  // may hold anything then.
   void load(std::string_view kind, std::string_view parameter,
             std::int64_t first, const Tensor& dest) const;
 

@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 // One system call moves at most this much, so that an observer is heard often.
 constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
 
+// The disk begins while the next bytes come.
+constexpr std::int64_t kMostUnstarted = std::int64_t{8} << 20;
 constexpr std::int64_t kMostUnsynced = std::int64_t{256} << 20;
 constexpr int kAttempts = 100;
 
@@ -109,15 +111,24 @@ void File::append(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     bytes_ += count;
     unsynced_ += count;
+    unstarted_ += count;
+    if (unstarted_ >= kMostUnstarted) start_writing();
     if (unsynced_ >= kMostUnsynced) sync();
   }
+}
+
+void File::start_writing() {
+  // Advice: what fails here fails when it is synced.
+  ::sync_file_range(descriptor_.number(), bytes_ - unstarted_, unstarted_,
+                    SYNC_FILE_RANGE_WRITE);
+  unstarted_ = 0;
 }
 
 void File::sync() {
   tell(observer_, "sync", path_);
   if (::fsync(descriptor_.number()) != 0)
     throw_system_error(path_, "synced", errno);
-  unsynced_ = 0;
+  unsynced_ = unstarted_ = 0;
 }
 
 std::string read_text(const std::string& path, std::int64_t most) {

@@ -50,11 +50,12 @@ class File {
       : descriptor_(std::move(descriptor)),
         path_(std::move(path)),
         observer_(std::move(observer)) {}
+  void start_writing();
 
   Descriptor descriptor_;
   std::string path_;
   std::int64_t bytes_ = 0;
-  std::int64_t unsynced_ = 0;
+  std::int64_t unsynced_ = 0, unstarted_ = 0;  // of the last bytes
   FileObserver observer_;
 };
 

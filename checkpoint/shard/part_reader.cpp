@@ -9,7 +9,6 @@
 #include "quire/core/error.h"
 
 namespace quire::checkpoint {
-
 PartReader::PartReader(const StoredPart& stored)
     : stored_(stored),
       tiles_(read_tiles(*stored.file, *stored.tiles, 0, stored.tiles->numel)) {
@@ -34,53 +33,60 @@ std::string PartReader::damage(std::int64_t begin_tile,
 }
 
 void PartReader::read_tiles_at(
-    std::int64_t first, std::int64_t count, std::vector<std::byte>& buffer,
+    std::int64_t first, std::span<std::byte> out,
     const std::function<void(std::int64_t)>& fails) const {
-  const std::int64_t begin = first * kTile;
-  const std::int64_t elements =
-      std::min(count * kTile, stored_.part->count - begin);
-  buffer.resize(static_cast<std::size_t>(elements * stored_.element()));
-  stored_.file->read(*stored_.data, begin, elements, buffer);
-  const auto hashes = tile_hashes(buffer, stored_.element());
-  for (std::int64_t i = 0; i < count; ++i)
-    if (hashes[static_cast<std::size_t>(i)] !=
-        tiles_[static_cast<std::size_t>(first + i)])
-      fails(first + i);
+  const auto count = static_cast<std::int64_t>(out.size()) / stored_.element();
+  stored_.file->read(*stored_.data, first * kTile, count, out);
+  std::int64_t tile = first;
+  for (const std::uint64_t hash : tile_hashes(out, stored_.element())) {
+    if (hash != tiles_[static_cast<std::size_t>(tile)]) fails(tile);
+    ++tile;
+  }
 }
 
 void PartReader::read(std::int64_t first, std::int64_t count,
                       std::byte* out) const {
-  const std::int64_t element = stored_.element();
   const std::int64_t end = first + count;
-  const std::int64_t end_tile = tiles_of(end);
-  std::vector<std::byte> buffer;
-  for (std::int64_t tile = first / kTile; count != 0 && tile < end_tile;
-       tile += kTilesAtOnce) {
-    const std::int64_t tiles = std::min(kTilesAtOnce, end_tile - tile);
-    read_tiles_at(tile, tiles, buffer, [&](std::int64_t bad) {
-      throw SystemError(damage(bad, bad + 1));
-    });
-    const std::int64_t from = std::max(first, tile * kTile);
-    const std::int64_t to = std::min(end, (tile + tiles) * kTile);
-    std::memcpy(out + (from - first) * element,
-                buffer.data() + (from - tile * kTile) * element,
-                static_cast<std::size_t>((to - from) * element));
+  std::int64_t to = 0;
+  for (std::int64_t from = first; from < end; from = to) {
+    to = std::min(end, (from / kTile + kTilesAtOnce) * kTile);
+    read_turn(from, to, out + (from - first) * stored_.element());
   }
 }
 
+void PartReader::read_turn(std::int64_t from, std::int64_t to,
+                           std::byte* out) const {
+  const std::int64_t tile = from / kTile, begin = tile * kTile;
+  const std::int64_t end = std::min(tiles_of(to) * kTile, stored_.part->count);
+  const auto bytes = [&](std::int64_t elements) {
+    return static_cast<std::size_t>(elements * stored_.element());
+  };
+  const auto fails = [&](std::int64_t bad) {
+    throw SystemError(damage(bad, bad + 1));
+  };
+  if (from == begin && to == end)
+    return read_tiles_at(tile, {out, bytes(to - from)}, fails);
+  std::vector<std::byte> tiles(bytes(end - begin));
+  read_tiles_at(tile, tiles, fails);
+  std::memcpy(out, tiles.data() + bytes(from - begin), bytes(to - from));
+}
+
 void PartReader::check(const std::function<void(std::string)>& tell) const {
-  const auto count = static_cast<std::int64_t>(tiles_.size());
+  const std::int64_t count = stored_.part->count;
   std::int64_t begin = -1, end = -1;  // of the run of bad tiles so far
-  std::vector<std::byte> buffer;
-  for (std::int64_t tile = 0; tile < count; tile += kTilesAtOnce)
-    read_tiles_at(tile, std::min(kTilesAtOnce, count - tile), buffer,
-                  [&](std::int64_t bad) {
-                    if (bad != end) {
-                      if (begin >= 0) tell(damage(begin, end));
-                      begin = bad;
-                    }
-                    end = bad + 1;
-                  });
+  const auto fails = [&](std::int64_t bad) {
+    if (bad != end) {
+      if (begin >= 0) tell(damage(begin, end));
+      begin = bad;
+    }
+    end = bad + 1;
+  };
+  std::vector<std::byte> tiles;
+  for (std::int64_t at = 0; at < count; at += kTilesAtOnce * kTile) {
+    tiles.resize(static_cast<std::size_t>(
+        std::min(kTilesAtOnce * kTile, count - at) * stored_.element()));
+    read_tiles_at(at / kTile, tiles, fails);
+  }
   if (begin >= 0) tell(damage(begin, end));
 }
 

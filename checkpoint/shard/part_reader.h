@@ -20,17 +20,19 @@ class PartReader {
 
   std::span<const std::uint64_t> tiles() const { return tiles_; }
   // out = elements [first, first + count) of the part. SystemError naming those
-  // that fail their hash.
+  // that fail their hash; `out` may hold anything then.
   void read(std::int64_t first, std::int64_t count, std::byte* out) const;
   // Reads all and tells of every run of tiles that fails, as elements of the
   // tensor.
   void check(const std::function<void(std::string)>& tell) const;
 
  private:
-  // Tiles [first, first + count) in `buffer`; then fails(tile) for each that
-  // does not have its hash.
-  void read_tiles_at(std::int64_t first, std::int64_t count,
-                     std::vector<std::byte>& buffer,
+  // Elements [from, to), at most kTilesAtOnce tiles of them; whole tiles are
+  // read to where they belong.
+  void read_turn(std::int64_t from, std::int64_t to, std::byte* out) const;
+  // Tiles from `first` on, as many as `out` has room for; then fails(tile) for
+  // each that does not have its hash.
+  void read_tiles_at(std::int64_t first, std::span<std::byte> out,
                      const std::function<void(std::int64_t)>& fails) const;
   std::string damage(std::int64_t begin_tile, std::int64_t end_tile) const;
 

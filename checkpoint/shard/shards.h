@@ -61,6 +61,6 @@ std::vector<std::uint64_t> read_tiles(const SafetensorsFile& file,
                                       std::int64_t first, std::int64_t count);
 
 // At most this many tiles are in memory at once.
-inline constexpr std::int64_t kTilesAtOnce = 4096;
+inline constexpr std::int64_t kTilesAtOnce = 1024;
 
 }  // namespace quire::checkpoint
