@@ -1,7 +1,6 @@
 // manifest.json as it is, and with an ending whose checksum fits: what is
 // accepted keeps the rules, and is the same after it was written again.
 #include "quire/checkpoint/manifest.h"
-
 #include "quire/core/hash.h"
 #include "tests/fuzz/input.h"
 

@@ -1,8 +1,7 @@
 // A safetensors file: whatever is accepted adds up and can be read whole.
-#include "quire/checkpoint/safetensors.h"
-
 #include <vector>
 
+#include "quire/checkpoint/safetensors.h"
 #include "tests/fuzz/input.h"
 
 namespace quire::fuzz {

@@ -1,8 +1,7 @@
 // A token file: every token of what is accepted can be read, or is refused.
-#include "quire/data/token_file.h"
-
 #include <vector>
 
+#include "quire/data/token_file.h"
 #include "tests/fuzz/input.h"
 
 namespace quire::fuzz {
