@@ -16,6 +16,7 @@
 #include "quire/models/gpt2.h"
 #include "quire/models/llama.h"
 #include "quire/models/mlp.h"
+#include "quire/models/options.h"
 #include "quire/nn/layers.h"
 #include "quire/nn/loss.h"
 #include "quire/nn/model.h"
