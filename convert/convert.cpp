@@ -6,7 +6,6 @@
 #include <array>
 
 #include "quire/convert/detail/output.h"
-#include "quire/convert/detail/side_files.h"
 #include "quire/convert/detail/values.h"
 #include "quire/convert/detail/writers.h"
 #include "quire/core/error.h"
@@ -75,8 +74,6 @@ Converted convert(const Weights& weights, const std::string& out,
   const Writer& writer = writer_of(options);
   Output output(out, writer.makes, written_bytes(weights, options) + kSlack);
   Converted done = writer.write(weights, output.path(), options, progress);
-  if (writer.makes == Output::Kind::kFolder)
-    copy_side_files(weights.description().side_files, output.path());
   output.publish();
   return done;
 }

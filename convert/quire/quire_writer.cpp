@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "quire/checkpoint/export.h"
+#include "quire/convert/detail/side_files.h"
 #include "quire/convert/detail/values.h"
 #include "quire/convert/detail/writers.h"
 #include "quire/convert/quire/model_section.h"
@@ -50,6 +51,7 @@ Converted write_quire(const Weights& weights, const std::string& folder,
                .shards = options.shards,
                .config = model_section_of(weights.description().options),
                .notes = notes_of(weights.description())});
+  copy_side_files(weights.description().side_files, folder);
   return {.parameters = std::ssize(weights.parameters()),
           .bytes = total,
           .warnings = values.warnings()};

@@ -1,0 +1,193 @@
+#include "quire/convert/convert.h"
+
+#include <gtest/gtest.h>
+
+#include "quire/checkpoint/run_folder.h"
+#include "quire/checkpoint/verify.h"
+#include "tests/convert/model_folder.h"
+
+namespace quire::convert {
+namespace {
+
+using namespace quire::testing;
+namespace fs = std::filesystem;
+
+std::unique_ptr<const Weights> tiny() {
+  return open_weights(data_path("gpt2_tiny"));
+}
+
+// The refusal of a conversion; nothing is left of it.
+std::string refusal(const Weights& weights, const ConvertOptions& options) {
+  const TempFolder folder;
+  const std::string message =
+      usage_error_of([&] { convert(weights, folder / "out", options); });
+  EXPECT_TRUE(folder.names().empty()) << folder.names()[0];
+  return message;
+}
+
+TEST(Convert, LeavesNothingButItsOutput) {
+  for (const Format format : {Format::kHuggingFace, Format::kQuire,
+                              Format::kDcp, Format::kLlmc, Format::kGguf}) {
+    const TempFolder folder;
+    convert(*tiny(), folder / "out", {.to = format});
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"out"});
+  }
+}
+
+TEST(Convert, RefusesAnOutputThatIsThere) {
+  const TempFolder folder;
+  fs::create_directory(folder / "folder");
+  write_file(folder / "file", "kept");
+  fs::create_symlink("nowhere", folder / "link");
+  for (const char* name : {"folder", "folder/", "file", "link"})
+    for (const Format format : {Format::kQuire, Format::kGguf})
+      expect_mentions(usage_error_of([&] {
+                        convert(*tiny(), folder / name, {.to = format});
+                      }),
+                      {"is there already", "remove it or name another"});
+  EXPECT_EQ(read_file(folder / "file"), "kept");
+  EXPECT_EQ(folder.names().size(), 3u);
+}
+
+TEST(Convert, RefusesAFolderThatIsNot) {
+  const TempFolder folder;
+  expect_mentions(usage_error_of([&] {
+                    convert(*tiny(), folder / "absent/out",
+                            {.to = Format::kQuire});
+                  }),
+                  {"absent", "is no folder"});
+}
+
+TEST(Convert, RefusesOptionsThatTheFormatDoesNotHave) {
+  expect_mentions(refusal(*tiny(), {.to = Format::kGguf, .shards = 2}),
+                  {"gguf has no number of shards"});
+  expect_mentions(
+      refusal(*tiny(), {.to = Format::kQuire, .max_shard_bytes = 100}),
+      {"quire has no size of shards"});
+  expect_mentions(refusal(*tiny(), {.to = Format::kDcp, .shards = 0}),
+                  {"0 shards"});
+  expect_mentions(
+      refusal(*tiny(), {.to = Format::kQuire, .dtype = DType::kI32}),
+      {"i32", "fp32, bf16 or fp16"});
+}
+
+// Gives up in the middle.
+class Broken final : public Weights {
+ public:
+  Format format() const override { return base_->format(); }
+  const std::string& path() const override { return base_->path(); }
+  const Description& description() const override {
+    return base_->description();
+  }
+  std::span<const StoredParameter> parameters() const override {
+    return base_->parameters();
+  }
+  std::span<const std::string> warnings() const override { return {}; }
+  void read(std::string_view parameter, std::int64_t first,
+            std::span<std::byte> out) const override {
+    if (parameter == "h.1.ln_1.weight") throw SystemError("the disk broke");
+    base_->read(parameter, first, out);
+  }
+
+ private:
+  std::unique_ptr<const Weights> base_ = tiny();
+};
+
+TEST(Convert, LeavesNothingOfAFailure) {
+  for (const Format format : {Format::kHuggingFace, Format::kQuire,
+                              Format::kDcp, Format::kLlmc, Format::kGguf}) {
+    const TempFolder folder;
+    EXPECT_THROW(convert(Broken(), folder / "out", {.to = format}),
+                 SystemError);
+    EXPECT_TRUE(folder.names().empty());
+  }
+}
+
+TEST(Convert, TellsProgressUpToAllBytes) {
+  const std::int64_t bytes =
+      4 * models::build(tiny()->description().options).numel();
+  for (const Format format : {Format::kQuire, Format::kLlmc, Format::kGguf}) {
+    const TempFolder folder;
+    std::int64_t last = 0;
+    convert(*tiny(), folder / "out", {.to = format},
+            [&](std::int64_t done, std::int64_t total) {
+              EXPECT_GE(done, last);
+              EXPECT_EQ(total, bytes);
+              last = done;
+            });
+    EXPECT_EQ(last, bytes);
+  }
+}
+
+TEST(Convert, TakesTokenizerFilesAlong) {
+  ModelFolder model;
+  write_file(model.folder / "tokenizer.json", "{}");
+  write_file(model.folder / "generation_config.json", "{\"a\": 1}");
+  write_file(model.folder / "secret", "no");
+  fs::create_symlink("/etc/hostname", model.folder / "merges.txt");
+  const TempFolder folder;
+  convert(*model.open(), folder / "quire", {.to = Format::kQuire});
+  convert(*open_weights(folder / "quire"), folder / "hf",
+          {.to = Format::kHuggingFace});
+  for (const char* name : {"quire", "hf"}) {
+    const std::string at = folder / name;
+    EXPECT_EQ(read_file(at + "/tokenizer.json"), "{}");
+    EXPECT_EQ(read_file(at + "/generation_config.json"), "{\"a\": 1}");
+    EXPECT_FALSE(fs::exists(at + "/secret"));
+    EXPECT_FALSE(fs::exists(at + "/merges.txt"));
+  }
+}
+
+TEST(Convert, SaysWhatBecameInfinite) {
+  ModelFolder model;
+  model.tensors.at("transformer.ln_f.weight").data<float>()[3] = 1e6f;
+  const TempFolder folder;
+  const auto weights = model.open();
+  const auto to_half = convert(*weights, folder / "half",
+                               {.to = Format::kQuire, .dtype = DType::kF16});
+  ASSERT_EQ(to_half.warnings.size(), 1u);
+  expect_mentions(to_half.warnings[0], {"head.ln_f.weight", "infinite"});
+  EXPECT_TRUE(convert(*weights, folder / "bf16",
+                      {.to = Format::kQuire, .dtype = DType::kBF16})
+                  .warnings.empty());
+}
+
+TEST(Compare, NamesEveryParameterThatDiffers) {
+  ModelFolder changed;
+  auto* values = changed.tensors.at("transformer.wpe.weight").data<float>();
+  values[7] += 0.25f;
+  values[9] += 0.5f;
+  changed.tensors.at("transformer.ln_f.bias").data<float>()[0] = 100.0f;
+  const auto lines = compare(*changed.open(), *tiny());
+  ASSERT_EQ(lines.size(), 2u);
+  expect_mentions(lines[0], {"embed.wpe.weight", "2 of 1440", "element 7",
+                             "largest difference is 0.5"});
+  expect_mentions(lines[1], {"head.ln_f.bias", "1 of 36", "element 0", "100"});
+}
+
+TEST(Compare, TakesNumbersOfAnyTypeAsEqual) {
+  const TempFolder folder;
+  const auto golden = tiny();
+  convert(*golden, folder / "bf16",
+          {.to = Format::kQuire, .dtype = DType::kBF16});
+  const auto rounded = open_weights(folder / "bf16");
+  EXPECT_FALSE(compare(*rounded, *golden).empty());
+  convert(*rounded, folder / "wide",
+          {.to = Format::kHuggingFace, .dtype = DType::kF32});
+  EXPECT_TRUE(compare(*rounded, *open_weights(folder / "wide")).empty());
+}
+
+TEST(Compare, NamesParametersThatOneSideHasAndOtherShapes) {
+  const auto lines = compare(*tiny(), *open_weights(data_path("llama_tiny")));
+  EXPECT_EQ(lines.size(),
+            tiny()->parameters().size() +
+                open_weights(data_path("llama_tiny"))->parameters().size());
+  expect_mentions(lines[0], {"embed.wte.weight is only in", "gpt2_tiny"});
+  const auto other = compare(*open_weights(data_path("mistral_small")),
+                             *open_weights(data_path("llama_tiny")));
+  expect_mentions(other[0],
+                  {"embed.embed_tokens.weight: shape [127, 48] and [197, 48]"});
+}
+
+}  // namespace
+}  // namespace quire::convert
