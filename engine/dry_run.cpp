@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -81,6 +82,8 @@ DryRun dry_run(const DryRunSetup& setup, int ranks, int rank) {
                  .communicator = communicator.get(),
                  .allocator = &allocator,
                  .pool = &pool});
+  const std::shared_ptr<void> held =
+      setup.holds ? setup.holds(engine, allocator) : nullptr;
   const Batch lane = on_meta(setup.lane);
   if (setup.fingerprints) engine.fingerprint_kernels(lane);
   engine.observe({.before = [&](Op&) { watch.begin_span(); },

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -22,6 +24,10 @@ struct DryRunSetup {
   Batch lane;                 // a lane's batch: its types and shapes count
   bool evaluates = false;     // the run also evaluates
   bool fingerprints = false;  // and calls Engine::fingerprint_kernels
+  // What the rank holds besides from before its first step on, allocated as it
+  // will be; empty: nothing. Of ranks with equal shares of the lanes the first
+  // must hold most.
+  std::function<std::shared_ptr<void>(const Engine&, Allocator&)> holds = {};
 };
 
 struct DryRun {

@@ -58,8 +58,8 @@ class ConsoleSink final : public Sink {
   }
 
   void show(const SaveEvent& event) {
-    put(fmt::format("step {} | saved {} | {:.2f} s\n", event.step, event.path,
-                    event.seconds));
+    put(fmt::format("step {} | saved {} | {:.2f} s, a pause of {:.3f} s\n",
+                    event.step, event.path, event.seconds, event.pause));
   }
 
   void show(const MessageEvent& event) {

@@ -37,6 +37,8 @@ struct TrainResult {
   };
   std::optional<Validation> validation;  // the last one
   bool stopped = false;                  // by a signal, after saving
+  // Seconds, the longest for which a save kept this start's steps waiting.
+  double pause = 0.0;
 };
 
 struct EvaluateResult {

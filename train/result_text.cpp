@@ -42,6 +42,9 @@ std::string to_text(const TrainResult& r) {
                         r.validation->loss, r.validation->targets);
   }
   if (ran) text += figures_of(r);
+  if (r.pause > 0)
+    text += fmt::format("pause         {:.1f} ms at most for a save\n",
+                        r.pause * 1e3);
   return text + fmt::format("fingerprint   {}\n", to_hex(r.fingerprint));
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
+#include "quire/checkpoint/background_save.h"
 #include "quire/data/evaluation_windows.h"
 #include "quire/data/loader.h"
 #include "quire/engine/engine.h"
@@ -46,6 +48,20 @@ struct RankFigures {
   comm::Traffic predicted, measured;
 };
 
+// What the ranks tell one another between two steps.
+struct Boundary {
+  bool stop;   // a signal came to any
+  bool saved;  // on all, what became of the save under way is known
+};
+
+// A save that is being written.
+struct Writing {
+  std::int64_t step;
+  std::string path;
+  double waited;  // seconds for an earlier one
+  double pause;   // seconds until the steps went on
+};
+
 class Run {
  public:
   Run(const RunConfig& config, const TrainOptions& options,
@@ -54,6 +70,8 @@ class Run {
   bool finished() const { return stopped_ || step_ >= config().steps; }
   void step();
   TrainResult result();
+  // Before the run ends by an error: lets the save under way end, or ends it.
+  void let_save_end(const std::string& message, int exit_code);
 
  private:
   const RunConfig& config() const { return blueprint_.config; }
@@ -69,7 +87,7 @@ class Run {
     communicator_.locate({.step = step_, .phase = phase});
   }
 
-  void load();
+  void load(const TrainOptions& options);
   void load_origin();
   void announce();
   void announce_resume();
@@ -78,7 +96,12 @@ class Run {
   void count_skip(const std::string& reason);
   [[noreturn]] void diverge(const std::string& reason);
   void evaluate_if_due();
+  Boundary meet();
   void save_if_due();
+  void save();
+  void save_apart();
+  void end_save();
+  SaveTarget target() const;
   RankState state() { return {&blueprint_.model, &engine_, &together_}; }
   StateLabel label() const;
   void add_figures(TrainResult& result);
@@ -88,7 +111,10 @@ class Run {
   StopSignal stop_;
   Blueprint blueprint_;
   comm::Communicator& communicator_;
+  // Of what ran in this world before.
+  comm::Traffic earlier_ = communicator_.record().plan_traffic();
   Sink& sink_;
+  checkpoint::FileObserver observer_;
   Together together_;
   TokenSource train_;
   std::optional<data::EvaluationWindows> validation_;
@@ -97,6 +123,8 @@ class Run {
   ThreadPool pool_;
   engine::Engine engine_;
   data::Loader loader_;
+  std::optional<checkpoint::BackgroundSave> background_;
+  std::optional<Writing> writing_;  // by background_
   Speed speed_;
   std::vector<std::string> origin_;  // what was taken from it
   std::uint64_t kernels_ = 0;        // the bits of this machine
@@ -108,6 +136,7 @@ class Run {
   double loss_ = std::numeric_limits<double>::quiet_NaN();
   std::optional<TrainResult::Validation> evaluated_;
   std::optional<Saved> saved_;  // of this very step
+  double pause_ = 0.0;          // the longest
 };
 
 std::optional<data::EvaluationWindows> open_validation(const RunConfig& config,
@@ -125,6 +154,7 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
     : blueprint_(given),
       communicator_(communicator),
       sink_(sink),
+      observer_(options.observer),
       together_(communicator),
       train_(open_tokens(config().data.train, models::vocab_of(config().model),
                          together_)),
@@ -146,10 +176,17 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
                .lane_samples = config().batch.lane_samples,
                .seed = config().seed}),
       speed_(blueprint_.step_samples() * config().data.sequence) {
+  if (blueprint_.saves_apart()) {
+    const auto parts = parts_of(blueprint_.model, engine_);
+    background_.emplace(
+        checkpoint::BackgroundSave::Setup{.parts = parts,
+                                          .communicator = &communicator,
+                                          .allocator = &allocator_});
+  }
   kernels_ = engine_.fingerprint_kernels(blueprint_.lane());
   const bool resumes = !start_.checkpoint.empty();
   // Before the folder is made: of damage nothing is left in a new one.
-  resumes ? load() : load_origin();
+  resumes ? load(options) : load_origin();
   locate("start");
   if (is_root()) prepare_folder(config());
   announce();
@@ -166,15 +203,24 @@ void Run::announce() {
                 .predicted_peak_bytes = start_.predicted_peak_bytes,
                 .resumed_from = resumed ? std::optional(start_.progress.step)
                                         : std::nullopt});
+  for (const std::string& line : start_.passed_over) warn(line);
   for (const std::string& warning : start_.warnings) warn(warning);
   for (const std::string& line : origin_)
     tell(MessageEvent{MessageEvent::Level::kInfo, line});
 }
 
-void Run::load() {
-  step_ = first_step_ = start_.progress.step;
-  locate("load");
-  load_state(state(), start_.checkpoint);
+void Run::load(const TrainOptions& options) {
+  for (;;) {
+    step_ = first_step_ = start_.progress.step;
+    locate("load");
+    const auto damage = resume_state(state(), start_.checkpoint);
+    if (!damage) return;
+    if (options.resume != "auto")
+      checkpoint::throw_damage(*damage, communicator_);
+    start_ =
+        fall_back(blueprint_, train_.content,
+                  {.start = start_, .why = damage->damage.message}, together_);
+  }
 }
 
 void Run::load_origin() {
@@ -206,9 +252,22 @@ void Run::step() {
   if (result.skip == engine::StepResult::Skip::kNone) loss_ = result.loss;
   report(result, seconds);
   count_skip(reason_of(result.skip));
-  stopped_ = together_.any(stop_.seen()) && !is_last();
+  const Boundary boundary = meet();
+  if (boundary.saved) end_save();
+  stopped_ = boundary.stop && !is_last();
   evaluate_if_due();
   save_if_due();
+}
+
+Boundary Run::meet() {
+  const Boundary mine{.stop = stop_.seen(),
+                      .saved = background_ && background_->finished()};
+  Boundary all{.stop = false, .saved = true};
+  for (const auto& [stop, saved] : together_.all(mine)) {
+    all.stop = all.stop || stop;
+    all.saved = all.saved && saved;
+  }
+  return all;
 }
 
 engine::StepResult Run::timed_step() {
@@ -247,6 +306,7 @@ void Run::diverge(const std::string& reason) {
       "the run has diverged: steps {} to {} were skipped, the last because {}; "
       "resume from an earlier checkpoint with a lower optimizer.lr",
       step_ - skips_in_a_row_ + 1, step_, reason);
+  let_save_end(message, kDivergedExit);
   communicator_.abort({.rank = communicator_.rank(),
                        .step = step_,
                        .message = message,
@@ -276,13 +336,71 @@ void Run::save_if_due() {
   }
   if (!due) return;
   locate("save");
+  if (!background_ || is_last() || stopped_)
+    save();
+  else
+    save_apart();
+}
+
+SaveTarget Run::target() const {
+  return {.folder = config().output,
+          .keep = {.newest = config().checkpoint_keep,
+                   .every = config().checkpoint_keep_every},
+          .observer = observer_};
+}
+
+// Nothing goes on meanwhile.
+void Run::save() {
+  if (writing_) end_save();
   const Stopwatch watch;
-  saved_ = save_state(state(), label(),
-                      {.folder = config().output,
-                       .keep = {.newest = config().checkpoint_keep,
-                                .every = config().checkpoint_keep_every}});
-  tell(SaveEvent{
-      .step = step_, .path = saved_->path, .seconds = watch.seconds()});
+  saved_ = save_state(state(), label(), target());
+  const double seconds = watch.seconds();
+  if (!is_last() && !stopped_) pause_ = std::max(pause_, seconds);
+  tell(SaveEvent{.step = step_,
+                 .path = saved_->path,
+                 .seconds = seconds,
+                 .pause = seconds});
+}
+
+// The steps go on once the state is copied.
+void Run::save_apart() {
+  using WhenBusy = RunConfig::WhenBusy;
+  if (writing_ && config().checkpoint_when_busy == WhenBusy::kRefuse) {
+    warn(
+        fmt::format("step {} is not saved: step {} is still being written, and "
+                    "checkpoint.when_busy is refuse",
+                    step_, writing_->step));
+    return;
+  }
+  const Stopwatch watch;
+  if (writing_) end_save();
+  const double waited = watch.seconds();
+  const StateLabel now = label();
+  background_->start(config().output, request_of(state(), now, target()),
+                     pool_);
+  writing_ = {.step = step_,
+              .path = step_path(now, target()),
+              .waited = waited,
+              .pause = watch.seconds()};
+  pause_ = std::max(pause_, writing_->pause);
+}
+
+// Of the save under way: waits for it, on all ranks.
+void Run::end_save() {
+  const Writing written = *std::exchange(writing_, std::nullopt);
+  const auto outcome = background_->wait();
+  if (written.step == step_)
+    saved_ = {.path = written.path, .fingerprint = outcome.fingerprint};
+  tell(SaveEvent{.step = written.step,
+                 .path = written.path,
+                 .seconds = written.waited + outcome.seconds,
+                 .pause = written.pause});
+}
+
+// A checkpoint is worth a wait that the peers of this rank can stand.
+void Run::let_save_end(const std::string& message, int exit_code) {
+  if (!writing_ || background_->wait_for(config().timeout_s / 2)) return;
+  communicator_.abort(failure_at(communicator_, message, exit_code));
 }
 
 StateLabel Run::label() const {
@@ -307,6 +425,7 @@ TrainResult Run::result() {
   result.wave = start_.wave;
   result.validation = evaluated_;
   result.stopped = stopped_;
+  result.pause = pause_;
   if (!start_.checkpoint.empty()) result.resumed_from = start_.progress.step;
   result.fingerprint = saved_ ? saved_->fingerprint : fingerprint(state());
   add_figures(result);
@@ -314,10 +433,10 @@ TrainResult Run::result() {
 }
 
 void Run::add_figures(TrainResult& result) {
-  const auto figures = together_.all(
-      RankFigures{.peak_bytes = allocator_.report().total_peak,
-                  .predicted = engine_.predicted_traffic(),
-                  .measured = communicator_.record().plan_traffic()});
+  const auto figures = together_.all(RankFigures{
+      .peak_bytes = allocator_.report().total_peak,
+      .predicted = engine_.predicted_traffic(),
+      .measured = communicator_.record().plan_traffic() - earlier_});
   result.memory.predicted_peak_bytes = start_.predicted_peak_bytes;
   for (const RankFigures& rank : figures) {
     result.memory.measured_peak_bytes =
@@ -358,8 +477,16 @@ TrainResult train(const RunConfig& config, const TrainOptions& options,
                   comm::Communicator& communicator, Sink& sink) {
   communicator.locate({.step = 0, .phase = "start"});
   Run run(config, options, communicator, sink);
-  while (!run.finished()) run.step();
-  return run.result();
+  try {
+    while (!run.finished()) run.step();
+    return run.result();
+  } catch (const UsageError& error) {
+    run.let_save_end(error.what(), comm::kUsageExit);
+    throw;
+  } catch (const std::exception& error) {
+    run.let_save_end(error.what(), comm::kSystemExit);
+    throw;
+  }
 }
 
 }  // namespace quire::train

@@ -1,8 +1,14 @@
 // A training run, from its configuration to its result, as every rank calls it.
 //
 //   never   a new run; its folder must be empty or not exist
-//   auto    the newest whole checkpoint of the folder, or a new run
-//   DIR     a checkpoint, or the newest of a run's folder
+//   auto    the newest checkpoint of the folder that can be read, or a new run
+//           if there is none at all
+//   DIR     a checkpoint, or the newest whole one of a run's folder; if it is
+//           damaged, no other is taken
+//
+// With checkpoint.async, a save copies the state and the steps go on while the
+// copy is written; its failure is thrown behind the step during which it came.
+// The end of the run, a signal and an error wait for the save under way.
 //
 // A step that is skipped advances the step and the data position, not the
 // schedule and the optimizer's counter.
@@ -10,6 +16,7 @@
 
 #include <string>
 
+#include "quire/checkpoint/files.h"
 #include "quire/comm/communicator.h"
 #include "quire/core/error.h"
 #include "quire/train/config.h"
@@ -21,6 +28,9 @@ namespace quire::train {
 struct TrainOptions {
   std::string resume = "never";
   int local_ranks = 0;  // that share this host's cores; 0: all of the world
+  // Told of what this rank's saves do to the disk, in whichever thread they
+  // run; what it throws is their failure.
+  checkpoint::FileObserver observer = {};
 };
 
 // Ten steps in a row were skipped, or all of this start. Every rank throws it

@@ -41,7 +41,8 @@ struct EvaluationEvent {
 struct SaveEvent {
   std::int64_t step;
   std::string path;
-  double seconds;
+  double seconds;  // from when it was due until it was published
+  double pause;    // seconds of them in which no step could run
 };
 
 struct MessageEvent {

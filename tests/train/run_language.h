@@ -101,6 +101,7 @@ struct HowToRun {
   int ranks = 1;
   std::string resume = "never";
   std::function<void(const StepEvent&)> on_step = {};
+  std::function<checkpoint::FileObserver(int rank)> observer = {};
 };
 
 inline RunOutcome attempt(const RunConfig& config, const HowToRun& how = {}) {
@@ -109,8 +110,10 @@ inline RunOutcome attempt(const RunConfig& config, const HowToRun& how = {}) {
   RunOutcome outcome;
   outcome.world = comm::run_threads(
       how.ranks, {.timeout_s = 20}, [&](comm::Communicator& communicator) {
-        const TrainResult result =
-            train(config, {.resume = how.resume}, communicator, sink);
+        TrainOptions options;
+        options.resume = how.resume;
+        if (how.observer) options.observer = how.observer(communicator.rank());
+        const TrainResult result = train(config, options, communicator, sink);
         if (communicator.rank() == 0) outcome.result = result;
         return result.stopped ? kStoppedExit : 0;
       });

@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "quire/checkpoint/snapshot.h"
 #include "quire/data/token_batch.h"
+#include "quire/train/detail/state.h"
 
 namespace quire::train {
 
@@ -25,7 +27,21 @@ engine::DryRunSetup Blueprint::dry_run_setup(int wave, int threads) const {
           .threads = threads,
           .lane = lane(),
           .evaluates = !config.data.validation.empty(),
-          .fingerprints = true};
+          .fingerprints = true,
+          .holds = held_besides()};
+}
+
+bool Blueprint::saves_apart() const {
+  return config.checkpoint_async && config.checkpoint_every > 0;
+}
+
+std::function<std::shared_ptr<void>(const engine::Engine&, Allocator&)>
+Blueprint::held_besides() const {
+  if (!saves_apart()) return {};
+  return [this](const engine::Engine& engine, Allocator& allocator) {
+    return std::make_shared<checkpoint::Snapshot>(parts_of(model, engine),
+                                                  allocator);
+  };
 }
 
 Batch Blueprint::lane() const {

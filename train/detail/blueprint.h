@@ -1,6 +1,7 @@
 // What a configuration names, built: the parts of a run that hold no values.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "quire/core/batch.h"
@@ -20,6 +21,8 @@ struct Blueprint {
   // Borrows from this.
   engine::DryRunSetup dry_run_setup(int wave, int threads) const;
   Batch lane() const;  // shapes alone: on the meta device
+  // The run goes on while a copy of its state is written.
+  bool saves_apart() const;
   std::int64_t step_samples() const {
     return config.batch.lanes * config.batch.lane_samples;
   }
@@ -28,6 +31,10 @@ struct Blueprint {
   nn::Model model;
   nn::CrossEntropy loss;
   std::unique_ptr<optim::Optimizer> optimizer;
+
+ private:
+  std::function<std::shared_ptr<void>(const engine::Engine&, Allocator&)>
+  held_besides() const;
 };
 
 }  // namespace quire::train

@@ -1,11 +1,13 @@
 #include "quire/train/detail/start.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -29,15 +31,32 @@ bool is_of_optimizer(const std::string& difference) {
   return difference.starts_with("optimizer.");
 }
 
+std::string none_left(const std::string& folder,
+                      const std::vector<std::string>& passed_over) {
+  return fmt::format(
+      "{} holds no checkpoint that can be resumed; restore one of them, or "
+      "start a new run in another folder\n  {}",
+      folder, fmt::join(passed_over, "\n  "));
+}
+
+// Values without their optimizer: what a conversion writes.
+bool has_values_alone(const checkpoint::Manifest& manifest) {
+  const auto has_value_alone = [](const auto& parameter) {
+    return parameter.states.size() == 1 && parameter.states[0].kind == "value";
+  };
+  const auto is_trainable = &checkpoint::ManifestParameter::trainable;
+  return std::ranges::any_of(manifest.parameters, is_trainable) &&
+         std::ranges::all_of(manifest.parameters, has_value_alone);
+}
+
 // What only rank 0 looks at.
 class Settling {
  public:
-  Settling(const Blueprint& blueprint, const TrainOptions& options,
-           std::uint64_t data)
-      : blueprint_(&blueprint), options_(&options), data_(data) {}
+  Settling(const Blueprint& blueprint, std::uint64_t data)
+      : blueprint_(&blueprint), data_(data) {}
 
-  Start settle(const PlanQuery& query) {
-    find_checkpoint();
+  Start settle(const TrainOptions& options, const PlanQuery& query) {
+    find_checkpoint(options.resume);
     if (!start_.checkpoint.empty()) read_checkpoint();
     const MemoryPlan plan = plan_memory(*blueprint_, query);
     if (!plan.fits) throw UsageError(explain_refusal(*blueprint_, query, plan));
@@ -46,13 +65,33 @@ class Settling {
     return std::move(start_);
   }
 
+  Start settle_older(const Damaged& damaged) {
+    const Start& before = damaged.start;
+    start_ = {.checkpoint = "",
+              .passed_over = before.passed_over,
+              .threads = before.threads,
+              .wave = before.wave,
+              .predicted_peak_bytes = before.predicted_peak_bytes};
+    const std::size_t line = start_.passed_over.size();
+    start_.passed_over.push_back(
+        fmt::format("{} is damaged: {}", before.checkpoint, damaged.why));
+    find_newest(before.progress.step);
+    if (start_.checkpoint.empty())
+      throw SystemError(none_left(config().output, start_.passed_over));
+    start_.passed_over[line] +=
+        fmt::format("; {} is used instead", start_.checkpoint);
+    read_checkpoint();
+    return std::move(start_);
+  }
+
  private:
   const RunConfig& config() const { return blueprint_->config; }
 
-  void find_checkpoint() {
-    const std::string& resume = options_->resume;
+  void find_checkpoint(const std::string& resume) {
     if (resume == "auto") {
-      find_newest();
+      find_newest(std::numeric_limits<std::int64_t>::max());
+      if (start_.checkpoint.empty() && !start_.passed_over.empty())
+        throw UsageError(none_left(config().output, start_.passed_over));
     } else if (resume == "never") {
       checkpoint::require_fresh(config().output);
     } else {
@@ -64,22 +103,25 @@ class Settling {
     }
   }
 
-  void find_newest() {
+  // The newest whole step before `below`; those behind it are passed over.
+  void find_newest(std::int64_t below) {
     if (!checkpoint::is_folder(config().output)) return;
-    for (const auto& step : checkpoint::list_steps(config().output)) {
-      if (step.problem.empty())
-        start_.checkpoint = step.path;
-      else
-        start_.warnings.push_back(
-            fmt::format("{} is passed over: {}", step.path, step.problem));
+    const auto steps = checkpoint::list_steps(config().output);
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      if (step->step >= below) continue;
+      if (step->problem.empty()) {
+        start_.checkpoint = step->path;
+        return;
+      }
+      start_.passed_over.push_back(
+          fmt::format("{} is passed over: {}", step->path, step->problem));
     }
   }
 
   void open(const std::string& path) {
     const auto saved = checkpoint::Checkpoint::open(path);
     start_.checkpoint = saved.folder();
-    for (const std::string& line : saved.skipped())
-      start_.warnings.push_back(line);
+    start_.passed_over = saved.skipped();
   }
 
   // It stands in the run's own folder.
@@ -103,6 +145,11 @@ class Settling {
     const auto manifest = checkpoint::read_manifest(start_.checkpoint);
     const std::string source =
         start_.checkpoint + "/" + std::string(checkpoint::kManifestName);
+    if (has_values_alone(manifest))
+      throw UsageError(fmt::format(
+          "{} holds values of parameters and no states of an optimizer: it "
+          "cannot be resumed; start a new run from it with model.from",
+          start_.checkpoint));
     ConfigDifferences differences =
         compare(parse_config(manifest.config, source, {}), config());
     compare_data(manifest, differences);
@@ -146,7 +193,6 @@ class Settling {
   }
 
   const Blueprint* blueprint_;
-  const TrainOptions* options_;
   std::uint64_t data_;
   Start start_ = {};
 };
@@ -159,6 +205,7 @@ std::string as_text(const Start& start) {
               {"position", progress.position},
               {"seed", progress.seed},
               {"kernels", start.kernels},
+              {"passed_over", start.passed_over},
               {"warnings", start.warnings},
               {"wave", start.wave},
               {"predicted_peak_bytes", start.predicted_peak_bytes}}
@@ -173,6 +220,7 @@ Start parse_start(const std::string& text) {
                        .position = json.at("position"),
                        .seed = json.at("seed")},
           .kernels = json.at("kernels"),
+          .passed_over = json.at("passed_over"),
           .warnings = json.at("warnings"),
           .wave = json.at("wave"),
           .predicted_peak_bytes = json.at("predicted_peak_bytes")};
@@ -189,13 +237,22 @@ Start settle(const Blueprint& blueprint, const TrainOptions& options,
   const int threads =
       config.threads > 0 ? config.threads : default_threads(local);
   const std::string text = together.from_root([&] {
-    return as_text(Settling(blueprint, options, data)
-                       .settle({.ranks = ranks,
-                                .threads = threads,
-                                .budget_bytes = config.budget_bytes}));
+    return as_text(Settling(blueprint, data)
+                       .settle(options, {.ranks = ranks,
+                                         .threads = threads,
+                                         .budget_bytes = config.budget_bytes}));
   });
   Start start = parse_start(text);
   start.threads = threads;
+  return start;
+}
+
+Start fall_back(const Blueprint& blueprint, std::uint64_t data,
+                const Damaged& damaged, Together& together) {
+  Start start = parse_start(together.from_root([&] {
+    return as_text(Settling(blueprint, data).settle_older(damaged));
+  }));
+  start.threads = damaged.start.threads;
   return start;
 }
 

@@ -124,7 +124,8 @@ checkpoint::SaveRequest request_of(const RankState& state,
           .config = label.config,
           .kernels = label.kernels,
           .notes = {{kDataNote, to_hex(label.data)}},
-          .keep = target.keep};
+          .keep = target.keep,
+          .observer = target.observer};
 }
 
 Saved save_state(const RankState& state, const StateLabel& label,

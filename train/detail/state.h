@@ -34,6 +34,7 @@ inline constexpr const char* kDataNote = "data.train";
 struct SaveTarget {
   std::string folder;  // the run's
   checkpoint::Keep keep = {};
+  checkpoint::FileObserver observer = {};
 };
 
 struct Saved {

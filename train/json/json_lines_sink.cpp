@@ -60,7 +60,8 @@ Json as_json(const SaveEvent& event) {
   return {{"event", "save"},
           {"step", event.step},
           {"path", event.path},
-          {"seconds", event.seconds}};
+          {"seconds", event.seconds},
+          {"pause", event.pause}};
 }
 
 Json as_json(const MessageEvent& event) {

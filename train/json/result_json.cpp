@@ -50,6 +50,7 @@ std::string to_json(const TrainResult& r) {
                  {"measured", r.measured.collectives}}},
                {"fingerprint", to_hex(r.fingerprint)},
                {"skipped", r.skipped},
+               {"pause", r.pause},
                {"stopped", r.stopped}};
   if (r.resumed_from) json["resumed_from"] = *r.resumed_from;
   if (r.validation) {
