@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "quire/checkpoint/files.h"
@@ -24,7 +22,6 @@ using checkpoint::SafetensorsFile;
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr std::int64_t kMostIndex = std::int64_t{64} << 20;
-constexpr std::size_t kAtOnce = 1 << 16;  // elements in memory while widening
 
 bool exists(const std::string& path) {
   std::error_code ignored;
@@ -35,28 +32,6 @@ bool exists(const std::string& path) {
   refuse_pickles_in(folder);
   throw UsageError(
       fmt::format("{} holds neither {} nor {}", folder, kSingle, kIndex));
-}
-
-float widened(DType type, const std::byte* at) {
-  std::uint16_t half;
-  if (type == DType::kF32) {
-    float value;
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  }
-  std::memcpy(&half, at, sizeof(half));
-  if (type == DType::kBF16) {
-    BFloat16 value;
-    value.bits = half;
-    return static_cast<float>(value);
-  }
-  Float16 value;
-  value.bits = half;
-  return static_cast<float>(value);
-}
-
-bool is_real(const std::optional<DType>& type) {
-  return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16;
 }
 
 }  // namespace
@@ -123,26 +98,6 @@ void WeightFiles::check_sizes(std::int64_t total, const std::string& path) {
   if (held != total)
     warnings_.push_back(fmt::format(
         "{}: total_size is {}; the files hold {} bytes", path, total, held));
-}
-
-void read_floats(const WeightFiles::Weight& weight, std::int64_t first,
-                 std::span<float> out) {
-  const auto& entry = *weight.entry;
-  if (!is_real(entry.type))
-    throw UsageError(
-        fmt::format("{}: tensor \"{}\" is {}; expected F32, BF16 or F16",
-                    weight.file->path(), entry.name, entry.dtype));
-  const auto width = static_cast<std::size_t>(size_of(*entry.type));
-  std::vector<std::byte> bytes(std::min(out.size(), kAtOnce) * width);
-  for (std::size_t done = 0; done < out.size();) {
-    const std::size_t count = std::min(out.size() - done, kAtOnce);
-    weight.file->read(entry, first + static_cast<std::int64_t>(done),
-                      static_cast<std::int64_t>(count),
-                      std::span(bytes).first(count * width));
-    for (std::size_t i = 0; i < count; ++i)
-      out[done + i] = widened(*entry.type, bytes.data() + i * width);
-    done += count;
-  }
 }
 
 }  // namespace quire::convert

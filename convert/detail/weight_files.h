@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -46,10 +45,5 @@ class WeightFiles {
   std::map<std::string, Weight, std::less<>> weights_;
   std::vector<std::string> warnings_;
 };
-
-// out[i] = element first + i of the weight, widened. UsageError unless its type
-// is F32, BF16 or F16 and the range lies in it.
-void read_floats(const WeightFiles::Weight& weight, std::int64_t first,
-                 std::span<float> out);
 
 }  // namespace quire::convert
