@@ -185,4 +185,18 @@ void Checkpoint::load(std::string_view kind, std::string_view parameter,
   }
 }
 
+void Checkpoint::will_load(std::string_view kind, std::string_view parameter,
+                           std::int64_t first, std::int64_t count) const {
+  const auto* held = manifest().find(parameter);
+  const auto* tensor = held == nullptr ? nullptr : held->find(kind);
+  if (tensor == nullptr) return;
+  for (const auto& part : tensor->parts) {
+    if (part.first + part.count <= first || part.first >= first + count)
+      continue;
+    const auto& file = state_->shards.get(folder(), manifest(), part.file);
+    const auto* tiles = file.find(tiles_name(kind, parameter));
+    if (tiles != nullptr) file.will_read(*tiles);
+  }
+}
+
 }  // namespace quire::checkpoint

@@ -60,6 +60,11 @@ class Checkpoint {
   // may hold anything then.
   void load(std::string_view kind, std::string_view parameter,
             std::int64_t first, const Tensor& dest) const;
+  // Elements [first, first + count) will be loaded: their hashes are read
+  // ahead, so that later nothing comes between values that the system reads
+  // ahead of. What is not there is left to load to find.
+  void will_load(std::string_view kind, std::string_view parameter,
+                 std::int64_t first, std::int64_t count) const;
 
  private:
   struct State;

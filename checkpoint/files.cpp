@@ -101,6 +101,11 @@ void File::read(std::int64_t offset, std::span<std::byte> out) const {
                   path_, offset + static_cast<std::int64_t>(got), bytes_));
 }
 
+void File::will_read(std::int64_t offset, std::int64_t bytes) const {
+  // Advice: a system that does not take it reads when it is asked to.
+  ::posix_fadvise(descriptor_.number(), offset, bytes, POSIX_FADV_WILLNEED);
+}
+
 void File::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     tell(observer_, "write", path_);

@@ -40,6 +40,8 @@ class File {
 
   // All of `out`. SystemError if the file has become shorter since.
   void read(std::int64_t offset, std::span<std::byte> out) const;
+  // These bytes will be read soon: the disk may begin.
+  void will_read(std::int64_t offset, std::int64_t bytes) const;
   // Syncs now and then, so that no sync takes long.
   void append(std::span<const std::byte> bytes);
   // What was appended is on the disk.

@@ -82,7 +82,9 @@ class Loader {
     if (!damage.empty()) return damage;
     progress = saved->manifest().progress;
     saved->expect(request_.parameters, request_.states);
-    for (const Part* part : in_order()) {
+    const auto parts = in_order();
+    for (const Part* part : parts) announce(*saved, *part);
+    for (const Part* part : parts) {
       damage = read(*saved, *part);
       if (!damage.empty()) return damage;
       rounds_.busy();
@@ -99,6 +101,13 @@ class Loader {
       return std::tie(part->kind, part->parameter, part->first);
     });
     return parts;
+  }
+
+  // What is wrong is found when it is read.
+  void announce(const Checkpoint& saved, const Part& part) const {
+    damage_of("", [&] {
+      saved.will_load(part.kind, part.parameter, part.first, part.data.numel());
+    });
   }
 
   std::string read(const Checkpoint& saved, const Part& part) {

@@ -148,4 +148,8 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, std::int64_t first,
   file_.read(buffer_ + entry.begin + first * bits / 8, out);
 }
 
+void SafetensorsFile::will_read(const SafetensorsEntry& entry) const {
+  file_.will_read(buffer_ + entry.begin, entry.end - entry.begin);
+}
+
 }  // namespace quire::checkpoint

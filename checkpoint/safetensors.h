@@ -65,6 +65,8 @@ class SafetensorsFile {
   // bytes and the range lies in the entry; else UsageError.
   void read(const SafetensorsEntry& entry, std::int64_t first,
             std::int64_t count, std::span<std::byte> out) const;
+  // All of the entry will be read soon: the disk may begin.
+  void will_read(const SafetensorsEntry& entry) const;
 
  private:
   void read_header(std::string_view header);
