@@ -26,7 +26,7 @@ using test::DiskCall;
 using test::PowerLoss;
 
 constexpr int kVocabulary = 256;
-constexpr int kHalf = 4, kStruck = 6, kWhole = 8;  // steps
+constexpr int kHalf = 4, kSaved = 6, kWhole = 8;  // steps
 constexpr double kTimeoutS = 20;
 
 // Tokens that are neither constant nor predictable at once.
@@ -106,8 +106,8 @@ void store(char (&to)[kBytes], const std::string& text) {
 
 bool is_of_save(const DiskCall& call) {
   const std::string& path = call.to.empty() ? call.path : call.to;
-  const bool in_step = path.find("step-00000006") != std::string::npos;
-  return in_step && path.find("removed") == std::string::npos;
+  return path.find("step-0000000") != std::string::npos &&
+         path.find("removed") == std::string::npos;
 }
 
 class Striker final : public test::DiskWatcher {
@@ -211,7 +211,7 @@ class StruckRun {
       watch.emplace(run_folder(), *striker);
     }
     try {
-      train_to(kStruck, stage_, run_folder(), communicator);
+      train_to(stage_.struck_steps(), stage_, run_folder(), communicator);
     } catch (const std::exception& error) {
       if (strike_.error == 0 || !page_->saving) throw;
       go_on(communicator, error.what());
@@ -292,7 +292,7 @@ void expect_survives(const PowerLoss::Case& c, const KillStage& stage,
   fs::remove_all(run);
   stage.power_loss().leave(c, run);
   expect_whole(place, run, when);
-  const std::string saved = checkpoint::step_name(kStruck);
+  const std::string saved = checkpoint::step_name(kSaved);
   if (stage.power_loss().is_sure(saved, c.call))
     place.expect(fs::exists(run + "/" + saved), "what was saved" + when);
 }
@@ -307,8 +307,7 @@ void lose_power(std::size_t call, const KillStage& stage, const Place& place) {
 
 }  // namespace
 
-KillStage::KillStage(std::vector<std::string> overrides)
-    : overrides_(std::move(overrides)) {
+KillStage::KillStage(Way way) : way_(way) {
   write_tokens(folder_ / "train.bin", 24 * 8 + 1);
   fingerprint_ = run_healthy(1, kWhole, *this, folder_ / "whole");
   run_healthy(2, kHalf, *this, half_);
@@ -322,11 +321,12 @@ train::RunConfig KillStage::config(const std::string& output, int steps) const {
       "data": {"sequence": 8}, "batch": {"lanes": 6, "lane_samples": 1},
       "optimizer": {"type": "adamw", "lr": 0.01, "clip_norm": 1.0},
       "checkpoint": {"every": 2, "keep": 2}})";
-  std::vector<std::string> all = overrides_;
-  all.push_back("steps=" + std::to_string(steps));
-  all.push_back("output=" + output);
-  all.push_back("data.train=" + folder_ / "train.bin");
-  return train::parse_config(text, "the stage", all);
+  return train::parse_config(
+      text, "the stage",
+      {"steps=" + std::to_string(steps), "output=" + output,
+       "data.train=" + folder_ / "train.bin",
+       way_ == Way::kWaits ? "checkpoint.async=false"
+                           : "checkpoint.async=true"});
 }
 
 std::vector<DiskCall> KillStage::record() const {
@@ -338,7 +338,7 @@ std::vector<DiskCall> KillStage::record() const {
       [&](comm::Communicator& communicator) {
         test::DiskRecorder recorder(log, communicator.rank());
         const test::DiskWatch watch(run, recorder);
-        train_to(kStruck, *this, run, communicator);
+        train_to(struck_steps(), *this, run, communicator);
         return 0;
       });
   if (result.failure) throw SystemError(result.failure->to_string());

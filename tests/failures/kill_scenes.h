@@ -21,11 +21,14 @@ inline constexpr int kKillRanks = 3;
 // its resume does to the disk: it saves step 6 and removes step 2.
 class KillStage {
  public:
-  // `overrides`: of the configuration.
-  explicit KillStage(std::vector<std::string> overrides);
+  // Whether steps wait for saves. If not, the resumed run makes one step more,
+  // because it waits for the save of its last one.
+  enum class Way : std::uint8_t { kWaits, kGoesOn };
+  explicit KillStage(Way way);
 
   train::RunConfig config(const std::string& output, int steps) const;
   const std::string& half() const { return half_; }
+  int struck_steps() const { return way_ == Way::kWaits ? 6 : 7; }
   std::uint64_t fingerprint() const { return fingerprint_; }
   const test::PowerLoss& power_loss() const { return *power_loss_; }
   // Of a rank.
@@ -40,7 +43,7 @@ class KillStage {
 
   testing::TempFolder folder_;
   std::string half_ = folder_ / "half";
-  std::vector<std::string> overrides_;
+  Way way_;
   std::uint64_t fingerprint_ = 0;
   std::optional<test::PowerLoss> power_loss_;
 };
