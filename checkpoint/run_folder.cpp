@@ -61,6 +61,7 @@ void remove_step(const std::string& folder, const Step& step,
       folder, fmt::format(".{}{}removed", step_name(step.step), kTemporary));
   remove_folder(hidden, observer);
   rename_path(step.path, hidden, observer);
+  sync_folder(folder, observer);  // or a power loss might leave it half
   remove_folder(hidden, observer);
 }
 

@@ -107,7 +107,27 @@ TEST(PowerLoss, AtAnyCallOfASaveLeavesAWholeStep) {
   }
 }
 
-// So that the test above is one.
+TEST(PowerLoss, WhileAnOldStepIsRemovedLeavesNoHalfOfIt) {
+  const TempFolder before, run;
+  for (const std::int64_t step : {1, 2})
+    save_world(before.path(), kSmall, {.step = step}, 1);
+  fs::copy(before.path(), run / "run", fs::copy_options::recursive);
+  test::DiskLog log;
+  {
+    test::DiskRecorder recorder(log, 0);
+    const test::DiskWatch watch(run / "run", recorder);
+    prune(run / "run", {.newest = 1});
+  }
+  const PowerLoss loss(before.path(), log.calls());
+  for (std::size_t call = 0; call <= loss.calls().size(); ++call)
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const PowerLoss::Case c{call, Names::kUpToOneOfAFolder, Bytes::kLost,
+                              seed};
+      EXPECT_EQ(damage_after(loss, c), "") << to_string(c);
+    }
+}
+
+// So that the tests above are some.
 TEST(PowerLoss, IsSurvivedByNoSaveThatForgetsASync) {
   const RecordedSave saved;
   for (const auto forgotten : {Kind::kSync, Kind::kSyncFolder}) {
