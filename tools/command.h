@@ -22,6 +22,7 @@ Command evaluate_command(CLI::App& root);
 Command generate_command(CLI::App& root);
 Command inspect_command(CLI::App& root);
 Command verify_command(CLI::App& root);
+Command convert_command(CLI::App& root);
 Command tokenize_command(CLI::App& root);
 
 // --json, which every subcommand has.

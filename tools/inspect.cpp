@@ -1,27 +1,112 @@
 #include <fmt/format.h>
 
-#include "quire/checkpoint/checkpoint.h"
-#include "quire/checkpoint/safetensors.h"
+#include <algorithm>
+#include <optional>
+
+#include "quire/checkpoint/files.h"
+#include "quire/convert/weights.h"
 #include "quire/core/bytes.h"
-#include "quire/core/hash.h"
+#include "quire/core/error.h"
 #include "quire/core/text.h"
 #include "tools/command.h"
-#include "tools/json.h"
+#include "tools/listing.h"
 #include "tools/opened.h"
+#include "tools/progress.h"
+#include "tools/statistics.h"
+#include "tools/tree.h"
 
 namespace quire::tools {
 namespace {
 
+// Elements that are read at once; whole tiles.
+constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+
 struct Options {
   std::string path;
   bool tensors = false;
+  bool stats = false;
   std::string match;
 
-  bool lists_tensors() const { return tensors || !match.empty(); }
+  bool lists_tensors() const { return tensors || stats || !match.empty(); }
   bool takes(const std::string& name) const {
     return match.empty() || matches_glob(match, name);
   }
 };
+
+bool is_llmc_file(const std::string& path) {
+  return path.ends_with(".bin") && !checkpoint::is_folder(path) &&
+         convert::format_of(path) == convert::Format::kLlmc;
+}
+
+Listing listing_of(const std::string& path) {
+  if (is_checkpoint_path(path)) return list_checkpoint(path);
+  return is_llmc_file(path) ? list_llmc(path) : list_safetensors(path);
+}
+
+Json json_of(const Statistics& found) {
+  return {{"min", found.min()},      {"max", found.max()},
+          {"mean", found.mean()},    {"std", found.deviation()},
+          {"norm", found.norm()},    {"nan", found.nan()},
+          {"inf", found.infinite()}, {"zero", found.zero()}};
+}
+
+// Null for a type whose elements are no numbers to this.
+Json statistics_of(const ListedTensor& tensor) {
+  if (!Statistics::reads(tensor.type)) return {};
+  Statistics found;
+  std::vector<std::byte> block;
+  for (std::int64_t at = 0; at < tensor.elements; at += kBlock) {
+    const std::int64_t count = std::min(kBlock, tensor.elements - at);
+    block.resize(
+        static_cast<std::size_t>(count * (tensor.bytes / tensor.elements)));
+    tensor.read(at, block);
+    found.add(tensor.type, block);
+  }
+  return json_of(found);
+}
+
+Json holders_of(const ListedTensor& tensor) {
+  Json held = Json::array();
+  for (const HeldRange& range : tensor.held)
+    held.push_back(
+        {{"file", range.file}, {"first", range.first}, {"count", range.count}});
+  return held;
+}
+
+Json tensors_of(const Listing& listing, const Options& options) {
+  std::int64_t total = 0, done = 0;
+  for (const auto& tensor : listing.tensors) total += tensor.bytes;
+  Progress progress("reading", total);
+  Json tensors = Json::array();
+  for (const auto& tensor : listing.tensors) {
+    done += tensor.bytes;
+    if (!options.takes(tensor.place)) continue;
+    Json row = {{"name", tensor.name},
+                {"dtype", tensor.dtype},
+                {"shape", tensor.shape}};
+    if (!tensor.hash.empty()) row["hash"] = tensor.hash;
+    row["bytes"] = tensor.bytes;
+    row["held"] = holders_of(tensor);
+    if (options.stats) row["stats"] = statistics_of(tensor);
+    tensors.push_back(std::move(row));
+    if (options.stats) progress.show(done);
+  }
+  return tensors;
+}
+
+Json tree_of(const Listing& listing) {
+  Tree tree;
+  for (const auto& tensor : listing.tensors)
+    tree.add(tensor.place, tensor.elements, tensor.bytes);
+  Json rows = Json::array();
+  for (const Tree::Row& row : tree.rows())
+    rows.push_back({{"name", row.name},
+                    {"depth", row.depth},
+                    {"tensors", row.tensors},
+                    {"elements", row.elements},
+                    {"bytes", row.bytes}});
+  return rows;
+}
 
 // A value as people read it.
 std::string plain(const Json& value) {
@@ -29,110 +114,67 @@ std::string plain(const Json& value) {
   return line_of(value);
 }
 
-std::string tensor_line(const Json& tensor) {
-  std::string line;
-  for (const auto& [key, value] : tensor.items())
-    line += (line.empty() ? "" : "  ") + plain(value);
+std::string file_line(const Json& file) {
+  std::string line = "  ";
+  for (const auto& [key, value] : file.items()) line += plain(value) + "  ";
+  return line.substr(0, line.size() - 2) + "\n";
+}
+
+std::string tree_line(const Json& row) {
+  const auto indent = 2 + 2 * row["depth"].get<int>();
+  return fmt::format("{:{}}{:<{}}{:>16}{:>16} elements{:>12}\n", "", indent,
+                     plain(row["name"]), 42 - indent,
+                     counted(row["tensors"].get<std::int64_t>(), "tensor"),
+                     row["elements"].get<std::int64_t>(),
+                     format_bytes(row["bytes"].get<std::int64_t>()));
+}
+
+std::string statistics_line(const Json& stats) {
+  if (stats.is_null()) return "    no statistics of this type\n";
+  std::string line = "   ";
+  for (const auto& [key, value] : stats.items())
+    line += fmt::format(" {} {}", key, plain(value));
   return line + "\n";
 }
 
-// Members as lines, files and tensors as tables below.
-std::string text_of(const Json& found) {
-  std::string text;
-  for (const auto& [key, value] : found.items()) {
-    if (key == "tensors" || key == "files") continue;
-    text += fmt::format("{:<12}{}\n", key, plain(value));
+std::string tensor_lines(const Json& tensor) {
+  std::string text =
+      fmt::format("  {}  {}  {}  {}\n", plain(tensor["name"]),
+                  plain(tensor["dtype"]), plain(tensor["shape"]),
+                  format_bytes(tensor["bytes"].get<std::int64_t>()));
+  for (const Json& range : tensor["held"]) {
+    const auto first = range["first"].get<std::int64_t>();
+    text += fmt::format("    [{}, {}) in {}\n", first,
+                        first + range["count"].get<std::int64_t>(),
+                        plain(range["file"]));
   }
-  for (const char* table : {"files", "tensors"}) {
-    if (!found.contains(table) || found[table].empty()) continue;
-    text += fmt::format("{}\n", table);
-    for (const Json& row : found[table]) text += "  " + tensor_line(row);
-  }
+  if (tensor.contains("stats")) text += statistics_line(tensor["stats"]);
   return text;
 }
 
-Json summary_of(const checkpoint::Checkpoint& saved) {
-  const checkpoint::Manifest& manifest = saved.manifest();
-  std::int64_t elements = 0, bytes = 0;
-  for (const auto& parameter : manifest.parameters)
-    elements += parameter.shape.numel();
-  for (const auto& file : manifest.files) bytes += file.bytes;
-  return {{"format", "quire"},
-          {"path", saved.folder()},
-          {"step", manifest.progress.step},
-          {"updates", manifest.progress.updates},
-          {"position", manifest.progress.position},
-          {"seed", manifest.progress.seed},
-          {"ranks", manifest.ranks},
-          {"parameters", manifest.parameters.size()},
-          {"elements", elements},
-          {"bytes", bytes},
-          {"fingerprint", to_hex(manifest.fingerprint())},
-          {"kernels", to_hex(manifest.kernels)}};
-}
-
-Json files_of(const checkpoint::Manifest& manifest) {
-  Json files = Json::array();
-  for (const auto& file : manifest.files)
-    files.push_back({{"name", file.name}, {"bytes", file.bytes}});
-  return files;
-}
-
-Json tensors_of(const checkpoint::Manifest& manifest, const Options& options) {
-  Json tensors = Json::array();
-  for (const auto& parameter : manifest.parameters) {
-    if (!options.takes(parameter.name)) continue;
-    for (const auto& state : parameter.states) {
-      const auto extents = parameter.shape.extents();
-      tensors.push_back(
-          {{"name", checkpoint::tensor_name(state.kind, parameter.name)},
-           {"dtype", std::string(name_of(state.dtype))},
-           {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
-           {"hash", to_hex(state.hash)}});
-    }
-  }
-  return tensors;
-}
-
-Json inspect_checkpoint(const Options& options) {
-  const auto saved = checkpoint::Checkpoint::open(options.path);
-  for (const std::string& line : saved.skipped()) warn(line);
-  Json found = summary_of(saved);
-  found["files"] = files_of(saved.manifest());
-  if (options.lists_tensors())
-    found["tensors"] = tensors_of(saved.manifest(), options);
-  return found;
-}
-
-Json inspect_files(const Options& options) {
-  std::int64_t count = 0, elements = 0, bytes = 0;
-  Json files = Json::array(), tensors = Json::array();
-  for (const std::string& path : safetensors_files(options.path)) {
-    const checkpoint::SafetensorsFile file(path);
-    files.push_back({{"name", path},
-                     {"bytes", file.bytes()},
-                     {"metadata", Json(file.metadata())}});
-    bytes += file.bytes();
-    for (const auto& entry : file.entries()) {
-      ++count;
-      elements += entry.numel;
-      if (!options.takes(entry.name)) continue;
-      tensors.push_back({{"name", entry.name},
-                         {"dtype", entry.dtype},
-                         {"shape", entry.shape}});
-    }
-  }
-  Json found = {{"format", "safetensors"}, {"path", options.path},
-                {"parameters", count},     {"elements", elements},
-                {"bytes", bytes},          {"files", std::move(files)}};
-  if (options.lists_tensors()) found["tensors"] = std::move(tensors);
-  return found;
+// Members as lines, files, layers and tensors as tables below.
+std::string text_of(const Json& found) {
+  std::string text;
+  const auto table = [&](const char* name, std::string (*line)(const Json&)) {
+    if (!found.contains(name) || found[name].empty()) return;
+    text += fmt::format("{}\n", name);
+    for (const Json& row : found[name]) text += line(row);
+  };
+  for (const auto& [key, value] : found.items())
+    if (!value.is_array()) text += fmt::format("{:<12}{}\n", key, plain(value));
+  table("files", file_line);
+  table("layers", tree_line);
+  table("tensors", tensor_lines);
+  return text;
 }
 
 int run(const Options& options, const Output& output) {
-  const Json found = is_checkpoint_path(options.path)
-                         ? inspect_checkpoint(options)
-                         : inspect_files(options);
+  const Listing listing = listing_of(options.path);
+  for (const std::string& line : listing.warnings) warn(line);
+  Json found = listing.summary;
+  found["files"] = listing.files;
+  found["layers"] = tree_of(listing);
+  if (options.lists_tensors()) found["tensors"] = tensors_of(listing, options);
   output.result({.json = line_of(found), .text = text_of(found)});
   return 0;
 }
@@ -140,14 +182,18 @@ int run(const Options& options, const Output& output) {
 }  // namespace
 
 Command inspect_command(CLI::App& root) {
-  CLI::App* app =
-      root.add_subcommand("inspect", "what a checkpoint holds, unread");
+  CLI::App* app = root.add_subcommand(
+      "inspect", "what a checkpoint holds; reads values for --stats alone");
   const auto options = std::make_shared<Options>();
   app->add_option("path", options->path,
                   "a checkpoint, a run's folder (its newest whole step), a "
-                  "Hugging Face folder or a safetensors file")
+                  "folder of safetensors files, one of them, or llm.c's .bin")
       ->required();
-  app->add_flag("--tensors", options->tensors, "every tensor");
+  app->add_flag("--tensors", options->tensors,
+                "every tensor, and which file holds which elements of it");
+  app->add_flag("--stats", options->stats,
+                "the same, with smallest, largest and mean value, standard "
+                "deviation, norm, and how many are NaN, infinite and zero");
   app->add_option("--match", options->match,
                   "the tensors of parameters whose name matches: '*.bias'");
   add_json_flag(*app);

@@ -68,9 +68,9 @@ int end_of_parsing(const CLI::App& app, const CLI::ParseError& error,
 
 std::vector<Command> add_commands(CLI::App& app) {
   std::vector<Command> commands;
-  for (auto add :
-       {train_command, run_command, plan_command, evaluate_command,
-        generate_command, inspect_command, verify_command, tokenize_command}) {
+  for (auto add : {train_command, run_command, plan_command, evaluate_command,
+                   generate_command, inspect_command, verify_command,
+                   convert_command, tokenize_command}) {
     commands.push_back(add(app));
   }
   return commands;

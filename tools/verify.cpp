@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "quire/checkpoint/files.h"
 #include "quire/checkpoint/safetensors.h"
+#include "quire/convert/convert.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
 #include "tools/command.h"
 #include "tools/json.h"
 #include "tools/opened.h"
+#include "tools/state_differences.h"
 
 namespace quire::tools {
 namespace {
@@ -23,46 +26,76 @@ struct Options {
 struct Findings {
   std::vector<std::string> damage;
   std::vector<std::string> differences;
-  std::string fingerprint;  // of a whole checkpoint
+  std::vector<std::string> values;  // how far the first that differ are apart
+  std::string fingerprint;          // of a whole checkpoint
 
   bool good() const { return damage.empty() && differences.empty(); }
 };
 
-void append(std::vector<std::string>& lines,
-            const std::vector<checkpoint::Damage>& damage) {
-  for (const auto& each : damage) lines.push_back(each.message);
-}
-
-Findings verify_checkpoint(const Options& options) {
-  Findings findings;
-  append(findings.damage, checkpoint::verify(options.path));
-  if (!options.against.empty())
-    append(findings.damage, checkpoint::verify(options.against));
-  if (!findings.damage.empty()) return findings;
-  findings.fingerprint = to_hex(checkpoint::fingerprint(options.path));
-  if (!options.against.empty()) {
-    findings.differences = checkpoint::compare(
-        options.path, options.against,
-        options.state ? checkpoint::Scope::kState : checkpoint::Scope::kValues);
-  }
-  return findings;
-}
-
 // Other people's files have no hashes: what can be checked is their format.
-Findings verify_files(const Options& options) {
-  if (!options.against.empty()) {
-    throw UsageError(fmt::format(
-        "{} is no checkpoint of Quire; expected one where --against is given",
-        options.path));
+std::vector<std::string> damage_of_files(const std::string& path) {
+  std::vector<std::string> damage;
+  const bool is_safetensors =
+      checkpoint::is_folder(path) || !path.ends_with(".bin");
+  try {
+    if (!is_safetensors) convert::open_weights(path);
+  } catch (const UsageError& error) {
+    damage.emplace_back(error.what());
   }
-  Findings findings;
-  for (const std::string& path : safetensors_files(options.path)) {
+  if (!is_safetensors) return damage;
+  for (const std::string& name : safetensors_files(path)) {
     try {
-      const checkpoint::SafetensorsFile file(path);
+      const checkpoint::SafetensorsFile file(name);
     } catch (const UsageError& error) {
-      findings.damage.emplace_back(error.what());
+      damage.emplace_back(error.what());
     }
   }
+  return damage;
+}
+
+std::vector<std::string> damage_of(const std::string& path) {
+  if (!is_checkpoint_path(path)) return damage_of_files(path);
+  std::vector<std::string> lines;
+  for (const auto& each : checkpoint::verify(path))
+    lines.push_back(each.message);
+  return lines;
+}
+
+void compare_checkpoints(const Options& options, Findings& findings) {
+  const auto scope =
+      options.state ? checkpoint::Scope::kState : checkpoint::Scope::kValues;
+  findings.differences =
+      checkpoint::compare(options.path, options.against, scope);
+  if (!findings.differences.empty())
+    findings.values = state_differences(options.path, options.against, scope);
+}
+
+// The parameters of two models, as numbers.
+void compare_models(const Options& options, Findings& findings) {
+  if (options.state)
+    throw UsageError(
+        "--state is given; expected two checkpoints of Quire with it: other "
+        "files hold parameters alone");
+  findings.differences =
+      convert::compare(*convert::open_weights(options.path),
+                       *convert::open_weights(options.against));
+}
+
+Findings verify(const Options& options) {
+  Findings findings;
+  findings.damage = damage_of(options.path);
+  const bool is_checkpoint = is_checkpoint_path(options.path);
+  const bool both = is_checkpoint && is_checkpoint_path(options.against);
+  if (!options.against.empty())
+    for (auto& line : damage_of(options.against))
+      findings.damage.push_back(std::move(line));
+  if (!findings.damage.empty()) return findings;
+  if (is_checkpoint)
+    findings.fingerprint = to_hex(checkpoint::fingerprint(options.path));
+  if (both)
+    compare_checkpoints(options, findings);
+  else if (!options.against.empty())
+    compare_models(options, findings);
   return findings;
 }
 
@@ -72,6 +105,7 @@ std::string json_of(const Findings& findings, const Options& options) {
   if (!options.against.empty()) {
     json["equal"] = findings.good();
     json["differences"] = findings.differences;
+    json["values"] = findings.values;
   }
   return line_of(json);
 }
@@ -82,6 +116,8 @@ std::string text_of(const Findings& findings, const Options& options) {
     text += fmt::format("damaged: {}\n", line);
   for (const std::string& line : findings.differences)
     text += fmt::format("differs: {}\n", line);
+  for (const std::string& line : findings.values)
+    text += fmt::format("values: {}\n", line);
   if (!findings.good()) return text;
   text = fmt::format("{} is whole{}{}\n", options.path,
                      findings.fingerprint.empty() ? "" : ", fingerprint ",
@@ -95,9 +131,7 @@ int run(const Options& options, const Output& output) {
   if (options.state && options.against.empty()) {
     throw UsageError("--state is given; expected --against PATH with it");
   }
-  const Findings findings = is_checkpoint_path(options.path)
-                                ? verify_checkpoint(options)
-                                : verify_files(options);
+  const Findings findings = verify(options);
   output.result(
       {.json = json_of(findings, options), .text = text_of(findings, options)});
   return findings.good() ? 0 : kNo;
@@ -110,11 +144,12 @@ Command verify_command(CLI::App& root) {
       "verify", "whether a checkpoint is what it was; reads every byte");
   const auto options = std::make_shared<Options>();
   app->add_option("path", options->path,
-                  "a checkpoint, a run's folder (its newest step) or "
-                  "safetensors files")
+                  "a checkpoint, a run's folder (its newest step), safetensors "
+                  "files or llm.c's .bin")
       ->required();
   app->add_option("--against", options->against,
-                  "also whether this one has the same parameters, bit by bit");
+                  "also whether this model, of any format, has the same "
+                  "parameters, bit by bit");
   app->add_flag("--state", options->state,
                 "and the same optimizer states, step, position and seed");
   add_json_flag(*app);

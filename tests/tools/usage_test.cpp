@@ -18,8 +18,10 @@ TEST_P(Misused, CommandEndsWithTwoAndOneLine) {
 INSTANTIATE_TEST_SUITE_P(
     Words, Misused,
     ::testing::Values(
-        Words{}, Words{"fly"}, Words{"convert", "a", "b"}, Words{"report", "a"},
-        Words{"train"}, Words{"train", "absent.json"},
+        Words{}, Words{"fly"}, Words{"convert", "a", "b"},
+        Words{"convert", "absent", "b", "--to", "hf"},
+        Words{"convert", "absent", "b", "--to", "hf", "--dtype", "i32"},
+        Words{"report", "a"}, Words{"train"}, Words{"train", "absent.json"},
         Words{"train", "a.json", "--max-restarts", "2"},
         Words{"train", "a.json", "-n", "0"},
         Words{"train", "a.json", "-n", "two"},
@@ -32,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
         Words{"inspect", "absent"}, Words{"verify", "absent"},
         Words{"verify", "absent", "--state"},
         Words{"tokenize", "absent", "--tokenizer", "bytes", "--out", "tokens"},
-        Words{"tokenize", "absent", "--tokenizer", "gpt2", "--out", "tokens"}));
+        Words{"tokenize", "absent", "--tokenizer", "gpt3", "--out", "tokens"}));
 
 TEST(Usage, NumbersThatDoNotFitAreNotTakenForOthers) {
   for (const std::string flag : {"--seed", "--tokens", "--top-k"}) {
