@@ -49,7 +49,8 @@ TEST(State, FollowsNamesWhateverTheOrderOfTheLayers) {
   });
   test::run(products.rig(loaded, 3), [&](test::Hand& hand) {
     Together together(hand.communicator);
-    load_state({&loaded, &hand.engine, &together}, folder.path());
+    EXPECT_FALSE(
+        resume_state({&loaded, &hand.engine, &together}, folder.path()));
     after.add(hand, loaded);
   });
   EXPECT_EQ(after, before);
