@@ -126,9 +126,10 @@ class Run {
   std::optional<checkpoint::BackgroundSave> background_;
   std::optional<Writing> writing_;  // by background_
   Speed speed_;
-  std::vector<std::string> origin_;  // what was taken from it
-  std::uint64_t kernels_ = 0;        // the bits of this machine
-  std::int64_t step_ = 0;            // finished
+  std::vector<std::string> origin_;           // what was taken from it
+  std::map<std::string, std::string> notes_;  // for checkpoints
+  std::uint64_t kernels_ = 0;                 // the bits of this machine
+  std::int64_t step_ = 0;                     // finished
   std::int64_t first_step_ = 0;
   std::int64_t skipped_ = 0;
   int skips_in_a_row_ = 0;
@@ -214,19 +215,22 @@ void Run::load(const TrainOptions& options) {
     step_ = first_step_ = start_.progress.step;
     locate("load");
     const auto damage = resume_state(state(), start_.checkpoint);
-    if (!damage) return;
+    if (!damage) break;
     if (options.resume != "auto")
       checkpoint::throw_damage(*damage, communicator_);
     start_ =
         fall_back(blueprint_, train_.content,
                   {.start = start_, .why = damage->damage.message}, together_);
   }
+  notes_ = checkpoint::read_manifest(start_.checkpoint).notes;
 }
 
 void Run::load_origin() {
   if (config().origin.from.empty()) return;
   locate("load");
-  origin_ = load_initial(state(), config());
+  auto [lines, notes] = load_initial(state(), config());
+  origin_ = std::move(lines);
+  notes_ = std::move(notes);
 }
 
 void Run::announce_resume() {
@@ -410,7 +414,8 @@ StateLabel Run::label() const {
                        .seed = config().seed},
           .config = resolved_json(config()),
           .kernels = kernels_,
-          .data = train_.content};
+          .data = train_.content,
+          .notes = notes_};
 }
 
 TrainResult Run::result() {

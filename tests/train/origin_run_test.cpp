@@ -94,6 +94,20 @@ TEST(RunFrom, ResumesWithoutTheFolderByTheResolvedConfiguration) {
   EXPECT_EQ(resumed.result->fingerprint, whole);
 }
 
+TEST(RunFrom, KeepsWhatItsFilesSaidOverAResume) {
+  const TinyRuns tiny;
+  const auto config = [&](const std::string& steps) {
+    return tiny.config(
+        {from(testing::data_path("qwen2_small")), "data.sequence=8", steps});
+  };
+  run(config("steps=1"), {.ranks = 2});
+  run(config("steps=2"), {.ranks = 1, .resume = "auto"});
+  const auto saved = convert::open_weights(tiny.path("run"));
+  const auto golden = convert::open_weights(testing::data_path("qwen2_small"));
+  EXPECT_EQ(saved->description().family, "qwen2");
+  EXPECT_EQ(saved->description().other_keys, golden->description().other_keys);
+}
+
 TEST(RunFrom, RefusesWhatDisagreesInAWholeSectionToo) {
   const TinyRuns tiny;
   const RunConfig config = tiny.config({kLlama});

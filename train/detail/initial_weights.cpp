@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "quire/convert/describe.h"
 #include "quire/core/error.h"
 #include "quire/core/text.h"
 #include "quire/train/detail/origin.h"
@@ -27,8 +28,7 @@ std::vector<std::string> lines_of(const LoadReport& report,
 
 }  // namespace
 
-std::vector<std::string> load_initial(const RankState& state,
-                                      const RunConfig& config) {
+InitialWeights load_initial(const RankState& state, const RunConfig& config) {
   const OriginConfig& origin = config.origin;
   state.together->communicator().enter("load", origin.from);
   const auto weights = open_origin(origin);
@@ -38,7 +38,8 @@ std::vector<std::string> load_initial(const RankState& state,
   const LoadReport report =
       load_values(*state.engine, *state.model, *weights,
                   {.fresh = origin.fresh, .ignore = origin.ignore});
-  return lines_of(report, *weights);
+  return {.lines = lines_of(report, *weights),
+          .notes = convert::describe(weights->description()).notes};
 }
 
 }  // namespace quire::train
