@@ -49,18 +49,23 @@ PCRE2_SPTR units(std::string_view text) {
   return reinterpret_cast<PCRE2_SPTR>(text.data());
 }
 
-CodePtr compiled(std::string_view pattern, const std::string& source) {
-  const std::string translated = translated_pattern(pattern);
+// MULTILINE: in Ruby's syntax ^ and $ are the ends of lines.
+CodePtr compiled(const TranslatedPattern& translated,
+                 const std::string& source) {
+  const std::string& pattern = translated.pattern;
   int error = 0;
   PCRE2_SIZE place = 0;
-  CodePtr code(pcre2_compile(units(translated), translated.size(),
-                             PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
-                             &error, &place, nullptr));
-  if (code) return code;
+  CodePtr code(pcre2_compile(
+      units(pattern), pattern.size(),
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error,
+      &place, nullptr));
+  if (code && translated.foreign.empty()) return code;
   throw UsageError(
       fmt::format("{}: the pattern {} does not compile: {}; expected a regular "
-                  "expression that PCRE2 takes",
-                  source, in_quotes(pattern), reason_of_code(error)));
+                  "expression that PCRE2 takes in the same sense",
+                  source, in_quotes(pattern),
+                  code ? "it has " + in_quotes(translated.foreign)
+                       : reason_of_code(error)));
 }
 
 std::uint32_t look_behind(const pcre2_code* code) {
@@ -105,8 +110,9 @@ Pattern::Pattern(std::string_view pattern, std::string source)
                     "{}",
                     source_, pattern.size(), kMostPatternBytes));
   }
-  CodePtr code = compiled(pattern, source_);
-  const bool whole = looks_back(pattern) || look_behind(code.get()) > 0;
+  const TranslatedPattern translated = translate(pattern);
+  CodePtr code = compiled(translated, source_);
+  const bool whole = translated.looks_back || look_behind(code.get()) > 0;
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
   code_ = std::make_unique<Code>(Code{std::move(code), whole});
 }

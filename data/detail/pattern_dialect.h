@@ -1,4 +1,5 @@
-// Patterns of tokenizer files are written for other engines than PCRE2.
+// Patterns of tokenizer files are written for Oniguruma, in Ruby's syntax, and
+// matched by PCRE2.
 #pragma once
 
 #include <string>
@@ -6,13 +7,18 @@
 
 namespace quire::data {
 
-// The same pattern with \s and \S as the characters that Unicode calls white
-// space: PCRE2 has U+180E among them as well. A \S within a class is left as it
-// is.
-std::string translated_pattern(std::string_view pattern);
+struct TranslatedPattern {
+  // \s and \S are the characters that Unicode calls white space: PCRE2's \s has
+  // U+180E among them as well. A \S within a class is left as it is.
+  std::string pattern;
+  // A sign that PCRE2 takes in another sense: \Q \h (?m, and [ or && within a
+  // class. Empty: there is none.
+  std::string foreign;
+  // Whether what matches at a place may depend on what lies before it, as far
+  // as signs say: ^ \A \G \K \b \B and verbs. Says yes too often.
+  bool looks_back = false;
+};
 
-// Whether what matches at a place may depend on what lies before it, as far as
-// the pattern's own signs say: ^ \A \G \b \B.
-bool looks_back(std::string_view pattern);
+TranslatedPattern translate(std::string_view pattern);
 
 }  // namespace quire::data

@@ -303,6 +303,10 @@ TEST(TokenizerJson, RefusesOtherSplits) {
   expect_refused([&] { parsed(json); }, {"the.json", "\"(\"", "compile"});
   json["pre_tokenizer"] = split_by(R"(\C)");
   expect_refused([&] { parsed(json); }, {"the.json", "compile"});
+  for (const char* other : {R"(\Qa\E)", "[a[b]]", "[a&&b]", "(?m).", R"(\h)"}) {
+    json["pre_tokenizer"] = split_by(other);
+    expect_refused([&] { parsed(json); }, {"the.json", "same sense"});
+  }
   json["pre_tokenizer"] = split_by("a");
   json["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
   expect_refused([&] { parsed(json); }, {"pretokenizers[0].behavior"});
