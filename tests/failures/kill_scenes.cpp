@@ -241,7 +241,8 @@ class StruckRun {
   // A step that is removed is named as a whole.
   std::string file_name() const {
     const std::string path = page_->path;
-    if (path.find("removed") != std::string::npos) return "step-00000002";
+    if (path.find("removed") != std::string::npos)
+      return path.substr(1, std::strlen("step-00000002"));
     const std::string name = fs::path(path).filename();
     return name.empty() ? "run" : name;
   }
