@@ -10,7 +10,6 @@
 namespace quire::tools {
 namespace {
 
-// Every tokenizer so far maps each byte by itself, so text may be cut anywhere.
 constexpr std::int64_t kBlockBytes = 1 << 20;
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "quire/core/error.h"
+#include "quire/data/text_encoder.h"
 #include "quire/data/token_writer.h"
 #include "quire/data/tokenizer.h"
 #include "tools/command.h"
@@ -29,17 +31,19 @@ std::int64_t bytes_of(const std::vector<std::string>& files) {
   return bytes;
 }
 
-// Calls `take` with the tokens of every block.
+// Calls `take` with the tokens of every block; none spans two files.
 template <class Take>
 void each_block(const Options& options, const data::Tokenizer& tokenizer,
                 Progress& progress, const Take& take) {
   std::int64_t done = 0;
   for (const std::string& path : options.files) {
     TextFile file(path);
+    data::TextEncoder encoder(tokenizer);
     for (std::string text = file.next(); !text.empty(); text = file.next()) {
-      take(std::span<const std::int32_t>(tokenizer.encode(text)));
+      take(encoder.add(text));
       progress.show(done += static_cast<std::int64_t>(text.size()));
     }
+    take(encoder.finish());
   }
 }
 
@@ -53,14 +57,12 @@ std::int64_t count_tokens(const Options& options,
   return tokens;
 }
 
-// How many of the tokens are held out: the last ones.
-std::int64_t held_out(const Options& options, std::int64_t tokens) {
+// How many of the tokens are trained on: all but the last ones, which are held
+// out.
+std::int64_t training_tokens(const Options& options, std::int64_t tokens) {
   const std::int64_t held =
       std::llround(static_cast<double>(tokens) * options.validation);
-  if (tokens > 0 && held < tokens && (held > 0 || options.validation == 0))
-    return held;
-  if (tokens == 0)
-    throw UsageError("the files hold no text; expected some to tokenize");
+  if (held > 0 && held < tokens) return tokens - held;
   throw UsageError(fmt::format(
       "the files hold {} tokens, of which --validation {} holds out {}; "
       "expected some in each part",
@@ -131,13 +133,17 @@ Result result_of(const Parts& parts, const data::Tokenizer& tokenizer) {
   return {.json = line_of(json), .text = text};
 }
 
+// Only where some are held out are the tokens counted first.
 int run(const Options& options, const Output& output) {
   const auto tokenizer = data::make_tokenizer(options.tokenizer);
-  const std::int64_t tokens = count_tokens(options, *tokenizer);
-  const std::int64_t held = held_out(options, tokens);
+  for (const std::string& line : tokenizer->warnings()) warn(line);
+  if (bytes_of(options.files) == 0)
+    throw UsageError("the files hold no text; expected some to tokenize");
+  std::int64_t train = std::numeric_limits<std::int64_t>::max();
+  if (options.validation > 0)
+    train = training_tokens(options, count_tokens(options, *tokenizer));
   make_folder(options.out);
-  output.result(
-      result_of(write_parts(options, *tokenizer, tokens - held), *tokenizer));
+  output.result(result_of(write_parts(options, *tokenizer, train), *tokenizer));
   return 0;
 }
 
@@ -149,7 +155,10 @@ Command tokenize_command(CLI::App& root) {
   const auto options = std::make_shared<Options>();
   app->add_option("files", options->files, "texts, one after the other")
       ->required();
-  app->add_option("--tokenizer", options->tokenizer, "bytes")->required();
+  app->add_option("--tokenizer", options->tokenizer,
+                  "bytes, gpt2, or a folder with tokenizer.json, or with "
+                  "vocab.json and merges.txt")
+      ->required();
   app->add_option("--out", options->out,
                   "the folder for train.bin and validation.bin, which must not "
                   "exist there")

@@ -2,7 +2,9 @@
 #include <sys/stat.h>
 
 #include "quire/data/token_set.h"
+#include "quire/data/tokenizer.h"
 #include "tests/support/command.h"
+#include "tests/support/tokenizer_language.h"
 
 namespace quire::testing {
 namespace {
@@ -28,6 +30,17 @@ class Tokenize : public ::testing::Test {
     return quire_command(words);
   }
 
+  // The ids of the file "c" alone, by another tokenizer.
+  std::vector<std::int32_t> ids_of_c(const std::string& tokenizer) const {
+    const Ended ended = quire_command({"tokenize", folder_ / "c", "--tokenizer",
+                                       tokenizer, "--out", folder_ / "out"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    const data::TokenSet tokens(folder_ / "out/train.bin");
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens.size()));
+    tokens.copy(0, tokens.size(), ids.data());
+    return ids;
+  }
+
   TempFolder folder_;
 };
 
@@ -45,6 +58,56 @@ TEST_F(Tokenize, HoldsOutNothingUnlessAsked) {
   ASSERT_EQ(tokenize({}).code, 0);
   EXPECT_EQ(decoded(folder_ / "out/train.bin"), "abcdefghij");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out/validation.bin"));
+}
+
+TEST_F(Tokenize, KnowsGpt2) {
+  write_text(folder_ / "c", "Hello world");
+  EXPECT_EQ(ids_of_c("gpt2"), (std::vector<std::int32_t>{15496, 995}));
+  EXPECT_EQ(data::TokenFile(folder_ / "out/train.bin").width(),
+            data::TokenWidth::kU16);
+}
+
+// Longer than the blocks in which a text is read.
+TEST_F(Tokenize, TakesATextAsAWhole) {
+  std::string text;
+  while (text.size() < 2'500'000) text += "Once upon a midnight dreary,  \n";
+  write_text(folder_ / "c", text);
+  EXPECT_EQ(ids_of_c("gpt2"), data::make_tokenizer("gpt2")->encode(text));
+}
+
+TEST_F(Tokenize, LetsNoTokenSpanTwoFiles) {
+  write_text(folder_ / "a", "Hello wor");
+  write_text(folder_ / "b", "ld");
+  const Ended ended = quire_command(
+      {"tokenize", folder_ / "a", folder_ / "b", "--tokenizer", "gpt2", "--out",
+       folder_ / "out", "--validation", "0.25", "--json"});
+  ASSERT_EQ(ended.code, 0) << ended.err;  // Hello| wor|ld
+  EXPECT_EQ(ended.json().at("train").at("tokens"), 2);
+  EXPECT_EQ(ended.json().at("vocabulary"), 50257);
+}
+
+TEST_F(Tokenize, TakesAFolderOfALargeVocabulary) {
+  Json json = tokenizer_json();
+  json["model"]["vocab"]["ab"] = 70'000;
+  json["model"]["merges"] = {"a b"};
+  std::filesystem::create_directory(folder_ / "model");
+  write_text(folder_ / "model/tokenizer.json", json.dump());
+  write_text(folder_ / "c", "cab");
+  EXPECT_EQ(ids_of_c(folder_ / "model"),
+            (std::vector<std::int32_t>{'c', 70'000}));
+  EXPECT_EQ(data::TokenFile(folder_ / "out/train.bin").width(),
+            data::TokenWidth::kU32);
+}
+
+TEST_F(Tokenize, WarnsWhereIdsMayDiffer) {
+  Json json = tokenizer_json();
+  json["normalizer"] = {{"type", "NFC"}};
+  write_text(folder_ / "tokenizer.json", json.dump());
+  const Ended ended = quire_command({"tokenize", folder_ / "a", "--tokenizer",
+                                     folder_.path(), "--out", folder_ / "out"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("warning: "), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("NFC"), std::string::npos) << ended.err;
 }
 
 TEST_F(Tokenize, OverwritesNothing) {
