@@ -96,6 +96,19 @@ struct Checkpoint::State {
   Manifest manifest;
   std::vector<std::string> skipped;
   OpenShards shards;
+  // Of the part that was read last: who reads a tensor in pieces reads its
+  // tiles' hashes once.
+  const ManifestPart* last = nullptr;
+  std::vector<std::uint64_t> tiles;
+
+  std::span<const std::uint64_t> tiles_of(const StoredPart& stored) {
+    if (last != stored.part) {
+      last = nullptr;
+      tiles = checked_tiles(stored);
+      last = stored.part;
+    }
+    return tiles;
+  }
 };
 
 Checkpoint::Checkpoint(std::unique_ptr<State> state)
@@ -179,9 +192,9 @@ void Checkpoint::load(std::string_view kind, std::string_view parameter,
     const auto stored =
         find_part(state_->shards.get(folder(), manifest(), part.file),
                   {kind, parameter}, *tensor, part);
-    PartReader(stored).read(
-        from - part.first, to - from,
-        dest.raw() + (from - first) * size_of(dest.dtype()));
+    PartReader(stored, state_->tiles_of(stored))
+        .read(from - part.first, to - from,
+              dest.raw() + (from - first) * size_of(dest.dtype()));
   }
 }
 

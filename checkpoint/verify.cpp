@@ -87,11 +87,11 @@ class Verifier {
       if (unusable_.contains(part.file)) return;
       const auto stored = find_part(shards_.get(folder_, manifest_, part.file),
                                     {state.kind, parameter.name}, state, part);
-      const PartReader reader(stored);
-      reader.check([&](std::string message) {
+      const auto tiles = checked_tiles(stored);
+      PartReader(stored, tiles).check([&](std::string message) {
         damage_.push_back({Damage::Kind::kHash, std::move(message)});
       });
-      add_tiles(whole, reader.tiles());
+      add_tiles(whole, tiles);
     }
     if (whole.digest() != state.hash)
       throw SystemError(

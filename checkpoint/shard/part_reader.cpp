@@ -9,17 +9,17 @@
 #include "quire/core/error.h"
 
 namespace quire::checkpoint {
-PartReader::PartReader(const StoredPart& stored)
-    : stored_(stored),
-      tiles_(read_tiles(*stored.file, *stored.tiles, 0, stored.tiles->numel)) {
+
+std::vector<std::uint64_t> checked_tiles(const StoredPart& stored) {
+  auto tiles = read_tiles(*stored.file, *stored.tiles, 0, stored.tiles->numel);
   Hasher hasher;
-  add_tiles(hasher, tiles_);
-  if (hasher.digest() != stored.part->hash)
-    throw SystemError(fmt::format(
-        "{}: tensor \"{}\": the hashes of its tiles are not those of the "
-        "manifest: the file is damaged or of another checkpoint; restore it or "
-        "use another step",
-        stored.file->path(), stored.name));
+  add_tiles(hasher, tiles);
+  if (hasher.digest() == stored.part->hash) return tiles;
+  throw SystemError(fmt::format(
+      "{}: tensor \"{}\": the hashes of its tiles are not those of the "
+      "manifest: the file is damaged or of another checkpoint; restore it or "
+      "use another step",
+      stored.file->path(), stored.name));
 }
 
 std::string PartReader::damage(std::int64_t begin_tile,

@@ -12,13 +12,16 @@
 
 namespace quire::checkpoint {
 
+// The hashes of a part's tiles, checked against the part's in the manifest:
+// SystemError if they differ.
+std::vector<std::uint64_t> checked_tiles(const StoredPart& stored);
+
 class PartReader {
  public:
-  // Reads the tiles' hashes and checks them against the part's in the manifest:
-  // SystemError if they differ. `stored` is borrowed.
-  explicit PartReader(const StoredPart& stored);
+  // Both are borrowed; `tiles` are the part's checked ones.
+  PartReader(const StoredPart& stored, std::span<const std::uint64_t> tiles)
+      : stored_(stored), tiles_(tiles) {}
 
-  std::span<const std::uint64_t> tiles() const { return tiles_; }
   // out = elements [first, first + count) of the part. SystemError naming those
   // that fail their hash; `out` may hold anything then.
   void read(std::int64_t first, std::int64_t count, std::byte* out) const;
@@ -37,7 +40,7 @@ class PartReader {
   std::string damage(std::int64_t begin_tile, std::int64_t end_tile) const;
 
   const StoredPart& stored_;
-  std::vector<std::uint64_t> tiles_;
+  std::span<const std::uint64_t> tiles_;
 };
 
 }  // namespace quire::checkpoint
