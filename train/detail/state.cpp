@@ -89,20 +89,6 @@ std::vector<checkpoint::Part> as_parts(const nn::Model& model,
   return parts;
 }
 
-std::optional<checkpoint::LoadDamage> load_any(
-    const RankState& state, const std::string& folder,
-    checkpoint::Checkpoint::States states) {
-  auto held = state.engine->held_state();
-  checkpoint::LoadRequest request{
-      .parts = {}, .parameters = expected_of(state, held), .states = states};
-  request.parts = as_parts(*state.model, std::move(held));
-  Together& together = *state.together;
-  auto loaded = checkpoint::load(folder, request, together.communicator(),
-                                 together.stream());
-  if (!loaded.damage) state.engine->restored(loaded.progress.updates);
-  return loaded.damage;
-}
-
 }  // namespace
 
 std::vector<checkpoint::Part> parts_of(const nn::Model& model,
@@ -139,15 +125,17 @@ Saved save_state(const RankState& state, const StateLabel& label,
                                together.communicator(), together.stream())};
 }
 
-void load_state(const RankState& state, const std::string& folder) {
-  const auto damage =
-      load_any(state, folder, checkpoint::Checkpoint::States::kNamed);
-  if (damage) checkpoint::throw_damage(*damage, state.together->communicator());
-}
-
 std::optional<checkpoint::LoadDamage> resume_state(const RankState& state,
                                                    const std::string& folder) {
-  return load_any(state, folder, checkpoint::Checkpoint::States::kWhole);
+  auto held = state.engine->held_state();
+  checkpoint::LoadRequest request{.parts = {},
+                                  .parameters = expected_of(state, held)};
+  request.parts = as_parts(*state.model, std::move(held));
+  Together& together = *state.together;
+  auto loaded = checkpoint::load(folder, request, together.communicator(),
+                                 together.stream());
+  if (!loaded.damage) state.engine->restored(loaded.progress.updates);
+  return loaded.damage;
 }
 
 }  // namespace quire::train

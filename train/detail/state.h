@@ -58,13 +58,9 @@ std::string step_path(const StateLabel& label, const SaveTarget& target);
 // Collective. Old steps go only once none is newer than the one saved.
 Saved save_state(const RankState& state, const StateLabel& label,
                  const SaveTarget& target);
-// Collective: fills the engine from a checkpoint's folder. Kinds that the
-// engine has no place for are left, so that a model loads without its
-// optimizer.
-void load_state(const RankState& state, const std::string& folder);
-// Collective: the same of a training, of which everything must be there and
-// nothing else. Where files are damaged it says so on every rank, and the
-// engine may hold anything until another is loaded.
+// Collective: fills the engine from a checkpoint's folder, which must hold all
+// of a training's state and nothing else. Where files are damaged it says so on
+// every rank, and the engine may hold anything until another is loaded.
 std::optional<checkpoint::LoadDamage> resume_state(const RankState& state,
                                                    const std::string& folder);
 // Collective: what save_state would give.
