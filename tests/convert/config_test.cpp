@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "quire/checkpoint/files.h"
+#include "tests/support/golden_llamas.h"
 #include "tests/support/tensors.h"
 
 namespace quire::convert {
@@ -59,82 +60,15 @@ void expect_options(const LlamaOptions& got, const LlamaOptions& wanted) {
   EXPECT_EQ(fields(got), fields(wanted));
 }
 
-TEST(Config, ReadsTheOptionsOfTheTinyLlama) {
-  const Read got = golden("llama_tiny");
-  EXPECT_EQ(got.description.family, "llama");
-  EXPECT_TRUE(got.warnings.empty());
-  expect_options(got.llama(), {.layers = 3,
-                               .width = 48,
-                               .heads = 6,
-                               .kv_heads = 2,
-                               .head_width = 8,
-                               .hidden = 104,
-                               .context = 64,
-                               .vocab = 197});
-}
-
-TEST(Config, ReadsTheScaledFrequenciesOfLlama3) {
-  expect_options(golden("llama3_small").llama(),
-                 {.layers = 2,
-                  .width = 48,
-                  .heads = 4,
-                  .kv_heads = 2,
-                  .head_width = 12,
-                  .hidden = 80,
-                  .context = 160,
-                  .vocab = 149,
-                  .norm_eps = 1e-6f,
-                  .rotary = {.theta = 500000.0f,
-                             .scaling = Scaling::kLlama3,
-                             .factor = 4.0f,
-                             .low_frequency_factor = 1.0f,
-                             .high_frequency_factor = 4.0f,
-                             .original_context = 40},
-                  .tied_head = true});
-}
-
-TEST(Config, ReadsTheWindowOfMistral) {
-  expect_options(golden("mistral_small").llama(), {.layers = 2,
-                                                   .width = 48,
-                                                   .heads = 6,
-                                                   .kv_heads = 3,
-                                                   .head_width = 8,
-                                                   .hidden = 72,
-                                                   .context = 64,
-                                                   .vocab = 127,
-                                                   .norm_eps = 1e-6f,
-                                                   .window = 9});
-}
-
-TEST(Config, ReadsTheBiasesOfQwen2) {
-  expect_options(golden("qwen2_small").llama(),
-                 {.layers = 2,
-                  .width = 40,
-                  .heads = 4,
-                  .kv_heads = 2,
-                  .head_width = 10,
-                  .hidden = 72,
-                  .context = 64,
-                  .vocab = 131,
-                  .norm_eps = 1e-6f,
-                  .rotary = {.theta = 1000000.0f},
-                  .qkv_bias = true,
-                  .tied_head = true});
-}
-
-TEST(Config, ReadsTheHeadNormsOfQwen3) {
-  expect_options(golden("qwen3_small").llama(),
-                 {.layers = 2,
-                  .width = 32,
-                  .heads = 4,
-                  .kv_heads = 1,
-                  .head_width = 12,
-                  .hidden = 56,
-                  .context = 64,
-                  .vocab = 139,
-                  .norm_eps = 1e-6f,
-                  .rotary = {.theta = 1000000.0f},
-                  .qk_norm = true});
+// Scaled frequencies, a window, biases and norms of heads among them.
+TEST(Config, ReadsTheOptionsOfEveryFamily) {
+  for (const auto& wanted : golden_llamas()) {
+    SCOPED_TRACE(wanted.folder);
+    const Read got = golden(wanted.folder);
+    EXPECT_TRUE(got.warnings.empty());
+    expect_options(got.llama(), wanted.options);
+  }
+  EXPECT_EQ(golden("llama_tiny").description.family, "llama");
 }
 
 TEST(Config, ReadsTheOptionsOfTheTinyGpt2) {
