@@ -7,12 +7,12 @@
 #include <optional>
 #include <utility>
 
-#include "quire/checkpoint/background_save.h"
 #include "quire/data/evaluation_windows.h"
 #include "quire/data/loader.h"
 #include "quire/engine/engine.h"
 #include "quire/train/detail/blueprint.h"
 #include "quire/train/detail/initial_weights.h"
+#include "quire/train/detail/saves.h"
 #include "quire/train/detail/speed.h"
 #include "quire/train/detail/start.h"
 #include "quire/train/detail/state.h"
@@ -54,14 +54,6 @@ struct Boundary {
   bool saved;  // on all, what became of the save under way is known
 };
 
-// A save that is being written.
-struct Writing {
-  std::int64_t step;
-  std::string path;
-  double waited;  // seconds for an earlier one
-  double pause;   // seconds until the steps went on
-};
-
 class Run {
  public:
   Run(const RunConfig& config, const TrainOptions& options,
@@ -70,8 +62,10 @@ class Run {
   bool finished() const { return stopped_ || step_ >= config().steps; }
   void step();
   TrainResult result();
-  // Before the run ends by an error: lets the save under way end, or ends it.
-  void let_save_end(const std::string& message, int exit_code);
+  // Before the run ends by an error.
+  void let_save_end(const std::string& message, int exit_code) {
+    saves_.let_end(message, exit_code);
+  }
 
  private:
   const RunConfig& config() const { return blueprint_.config; }
@@ -98,10 +92,6 @@ class Run {
   void evaluate_if_due();
   Boundary meet();
   void save_if_due();
-  void save();
-  void save_apart();
-  void end_save();
-  SaveTarget target() const;
   RankState state() { return {&blueprint_.model, &engine_, &together_}; }
   StateLabel label() const;
   void add_figures(TrainResult& result);
@@ -114,7 +104,6 @@ class Run {
   // Of what ran in this world before.
   comm::Traffic earlier_ = communicator_.record().plan_traffic();
   Sink& sink_;
-  checkpoint::FileObserver observer_;
   Together together_;
   TokenSource train_;
   std::optional<data::EvaluationWindows> validation_;
@@ -123,8 +112,7 @@ class Run {
   ThreadPool pool_;
   engine::Engine engine_;
   data::Loader loader_;
-  std::optional<checkpoint::BackgroundSave> background_;
-  std::optional<Writing> writing_;  // by background_
+  Saves saves_;
   Speed speed_;
   std::vector<std::string> origin_;           // what was taken from it
   std::map<std::string, std::string> notes_;  // for checkpoints
@@ -136,8 +124,6 @@ class Run {
   bool stopped_ = false;
   double loss_ = std::numeric_limits<double>::quiet_NaN();
   std::optional<TrainResult::Validation> evaluated_;
-  std::optional<Saved> saved_;  // of this very step
-  double pause_ = 0.0;          // the longest
 };
 
 std::optional<data::EvaluationWindows> open_validation(const RunConfig& config,
@@ -155,7 +141,6 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
     : blueprint_(given),
       communicator_(communicator),
       sink_(sink),
-      observer_(options.observer),
       together_(communicator),
       train_(open_tokens(config().data.train, models::vocab_of(config().model),
                          together_)),
@@ -176,14 +161,13 @@ Run::Run(const RunConfig& given, const TrainOptions& options,
                .lanes = config().batch.lanes,
                .lane_samples = config().batch.lane_samples,
                .seed = config().seed}),
+      saves_({.blueprint = &blueprint_,
+              .state = state(),
+              .observer = options.observer,
+              .allocator = &allocator_,
+              .pool = &pool_,
+              .tell = [this](const Event& event) { tell(event); }}),
       speed_(blueprint_.step_samples() * config().data.sequence) {
-  if (blueprint_.saves_apart()) {
-    const auto parts = parts_of(blueprint_.model, engine_);
-    background_.emplace(
-        checkpoint::BackgroundSave::Setup{.parts = parts,
-                                          .communicator = &communicator,
-                                          .allocator = &allocator_});
-  }
   kernels_ = engine_.fingerprint_kernels(blueprint_.lane());
   const bool resumes = !start_.checkpoint.empty();
   // Before the folder is made: of damage nothing is left in a new one.
@@ -248,7 +232,6 @@ void Run::announce_resume() {
 }
 
 void Run::step() {
-  saved_.reset();
   const Stopwatch watch;
   const engine::StepResult result = timed_step();
   const double seconds = watch.seconds();
@@ -257,15 +240,14 @@ void Run::step() {
   report(result, seconds);
   count_skip(reason_of(result.skip));
   const Boundary boundary = meet();
-  if (boundary.saved) end_save();
+  if (boundary.saved) saves_.end();
   stopped_ = boundary.stop && !is_last();
   evaluate_if_due();
   save_if_due();
 }
 
 Boundary Run::meet() {
-  const Boundary mine{.stop = stop_.seen(),
-                      .saved = background_ && background_->finished()};
+  const Boundary mine{.stop = stop_.seen(), .saved = saves_.ended()};
   Boundary all{.stop = false, .saved = true};
   for (const auto& [stop, saved] : together_.all(mine)) {
     all.stop = all.stop || stop;
@@ -340,71 +322,7 @@ void Run::save_if_due() {
   }
   if (!due) return;
   locate("save");
-  if (!background_ || is_last() || stopped_)
-    save();
-  else
-    save_apart();
-}
-
-SaveTarget Run::target() const {
-  return {.folder = config().output,
-          .keep = {.newest = config().checkpoint_keep,
-                   .every = config().checkpoint_keep_every},
-          .observer = observer_};
-}
-
-// Nothing goes on meanwhile.
-void Run::save() {
-  if (writing_) end_save();
-  const Stopwatch watch;
-  saved_ = save_state(state(), label(), target());
-  const double seconds = watch.seconds();
-  if (!is_last() && !stopped_) pause_ = std::max(pause_, seconds);
-  tell(SaveEvent{.step = step_,
-                 .path = saved_->path,
-                 .seconds = seconds,
-                 .pause = seconds});
-}
-
-// The steps go on once the state is copied.
-void Run::save_apart() {
-  using WhenBusy = RunConfig::WhenBusy;
-  if (writing_ && config().checkpoint_when_busy == WhenBusy::kRefuse) {
-    warn(
-        fmt::format("step {} is not saved: step {} is still being written, and "
-                    "checkpoint.when_busy is refuse",
-                    step_, writing_->step));
-    return;
-  }
-  const Stopwatch watch;
-  if (writing_) end_save();
-  const double waited = watch.seconds();
-  const StateLabel now = label();
-  background_->start(config().output, request_of(state(), now, target()),
-                     pool_);
-  writing_ = {.step = step_,
-              .path = step_path(now, target()),
-              .waited = waited,
-              .pause = watch.seconds()};
-  pause_ = std::max(pause_, writing_->pause);
-}
-
-// Of the save under way: waits for it, on all ranks.
-void Run::end_save() {
-  const Writing written = *std::exchange(writing_, std::nullopt);
-  const auto outcome = background_->wait();
-  if (written.step == step_)
-    saved_ = {.path = written.path, .fingerprint = outcome.fingerprint};
-  tell(SaveEvent{.step = written.step,
-                 .path = written.path,
-                 .seconds = written.waited + outcome.seconds,
-                 .pause = written.pause});
-}
-
-// A checkpoint is worth a wait that the peers of this rank can stand.
-void Run::let_save_end(const std::string& message, int exit_code) {
-  if (!writing_ || background_->wait_for(config().timeout_s / 2)) return;
-  communicator_.abort(failure_at(communicator_, message, exit_code));
+  is_last() || stopped_ ? saves_.save_last(label()) : saves_.save(label());
 }
 
 StateLabel Run::label() const {
@@ -430,9 +348,10 @@ TrainResult Run::result() {
   result.wave = start_.wave;
   result.validation = evaluated_;
   result.stopped = stopped_;
-  result.pause = pause_;
+  result.pause = saves_.longest_pause();
   if (!start_.checkpoint.empty()) result.resumed_from = start_.progress.step;
-  result.fingerprint = saved_ ? saved_->fingerprint : fingerprint(state());
+  const auto saved = saves_.fingerprint(step_);
+  result.fingerprint = saved ? *saved : fingerprint(state());
   add_figures(result);
   return result;
 }
