@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "quire/checkpoint/files.h"
-#include "quire/convert/weights.h"
 #include "quire/core/bytes.h"
 #include "quire/core/error.h"
 #include "quire/core/text.h"
@@ -32,11 +30,6 @@ struct Options {
     return match.empty() || matches_glob(match, name);
   }
 };
-
-bool is_llmc_file(const std::string& path) {
-  return path.ends_with(".bin") && !checkpoint::is_folder(path) &&
-         convert::format_of(path) == convert::Format::kLlmc;
-}
 
 Listing listing_of(const std::string& path) {
   if (is_checkpoint_path(path)) return list_checkpoint(path);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "quire/checkpoint/manifest.h"
 #include "quire/checkpoint/run_folder.h"
+#include "quire/convert/weights.h"
 #include "quire/core/error.h"
 
 namespace quire::tools {
@@ -17,6 +19,13 @@ namespace fs = std::filesystem;
 
 bool has_steps(const std::string& folder) {
   return !checkpoint::list_steps(folder).empty();
+}
+
+// By its name, or by the brace behind the length of its header.
+bool is_safetensors(const std::string& path) {
+  char brace = 0;
+  std::ifstream(path, std::ios::binary).seekg(8).get(brace);
+  return path.ends_with(".safetensors") || brace == '{';
 }
 
 std::vector<std::string> files_in(const std::string& folder) {
@@ -42,6 +51,14 @@ bool is_checkpoint_path(const std::string& path) {
   return checkpoint::is_step(path) || has_steps(path);
 }
 
+bool is_llmc_file(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored) || is_safetensors(path)) return false;
+  const convert::Format format = convert::format_of(path);
+  if (format == convert::Format::kGguf) convert::open_weights(path);  // refuses
+  return format == convert::Format::kLlmc;
+}
+
 std::vector<std::string> safetensors_files(const std::string& path) {
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) return {path};
@@ -50,6 +67,11 @@ std::vector<std::string> safetensors_files(const std::string& path) {
         fmt::format("{} does not exist; expected a checkpoint, a run's folder "
                     "or a safetensors file",
                     path));
+  if (!fs::is_directory(path, ignored))
+    throw UsageError(fmt::format(
+        "{} is neither a file nor a folder; expected a checkpoint, a run's "
+        "folder or a safetensors file",
+        path));
   const auto files = files_in(path);
   if (files.empty()) {
     throw UsageError(fmt::format(

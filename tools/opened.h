@@ -8,6 +8,9 @@ namespace quire::tools {
 
 // True for a checkpoint's folder and for a run's, which has steps.
 bool is_checkpoint_path(const std::string& path);
+// True for a file of llm.c's, by its content. UsageError for a file of another
+// kind that is known and not read here: a pickle, GGUF, tokens.
+bool is_llmc_file(const std::string& path);
 // A safetensors file itself, or those directly in a folder, by name. UsageError
 // if there is none.
 std::vector<std::string> safetensors_files(const std::string& path);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "quire/checkpoint/files.h"
 #include "quire/checkpoint/safetensors.h"
 #include "quire/convert/convert.h"
 #include "quire/core/error.h"
@@ -35,14 +34,13 @@ struct Findings {
 // Other people's files have no hashes: what can be checked is their format.
 std::vector<std::string> damage_of_files(const std::string& path) {
   std::vector<std::string> damage;
-  const bool is_safetensors =
-      checkpoint::is_folder(path) || !path.ends_with(".bin");
+  const bool is_llmc = is_llmc_file(path);
   try {
-    if (!is_safetensors) convert::open_weights(path);
+    if (is_llmc) convert::open_weights(path);
   } catch (const UsageError& error) {
     damage.emplace_back(error.what());
   }
-  if (!is_safetensors) return damage;
+  if (is_llmc) return damage;
   for (const std::string& name : safetensors_files(path)) {
     try {
       const checkpoint::SafetensorsFile file(name);

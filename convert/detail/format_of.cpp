@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "quire/checkpoint/files.h"
@@ -63,18 +64,26 @@ std::string start_of(const std::string& path) {
   return start;
 }
 
-bool is_llmc(std::string_view start) {
-  constexpr std::array<std::int32_t, 2> kMagics = {20240326, 20240803};
+// Of a model and of tokens: llm.c's files begin with a number of their kind.
+constexpr std::array<std::int32_t, 2> kModels = {20240326, 20240803};
+constexpr std::array<std::int32_t, 2> kTokens = {20240520, 20240801};
+
+bool begins_with(std::string_view start, std::span<const std::int32_t> magics) {
   std::int32_t magic = 0;
   if (start.size() < sizeof(magic)) return false;
   std::memcpy(&magic, start.data(), sizeof(magic));
-  return std::ranges::find(kMagics, magic) != kMagics.end();
+  return std::ranges::find(magics, magic) != magics.end();
 }
 
 Format format_of_file(const std::string& path) {
   const std::string start = start_of(path);
   if (start.starts_with("GGUF")) return Format::kGguf;
-  if (is_llmc(start)) return Format::kLlmc;
+  if (begins_with(start, kModels)) return Format::kLlmc;
+  if (begins_with(start, kTokens))
+    throw UsageError(fmt::format(
+        "{} is a token file, the text and not the model; expected a model's "
+        "folder, or a .bin file of llm.c's model",
+        path));
   if (is_pickle(path, start)) refuse_pickle(path);
   const bool safetensors = start.size() > 8 && start[8] == '{';
   throw UsageError(fmt::format(

@@ -54,6 +54,12 @@ TEST(FormatOf, WhatIsNoModelIsSaid) {
                   {empty.path(), "config.json"});
 }
 
+TEST(FormatOf, ATokenFileIsNoPickle) {
+  for (const std::uint32_t magic : {20240520u, 20240801u})
+    expect_mentions(refusal("train.bin", little_endian(magic) + "1234"),
+                    {"train.bin", "token file"});
+}
+
 TEST(FormatOf, GgufIsNotRead) {
   const TempFolder folder;
   write_file(folder / "m.gguf", "GGUF");

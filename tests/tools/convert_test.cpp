@@ -157,6 +157,13 @@ TEST(Inspect, ShowsLayersAsATree) {
   EXPECT_EQ(layers[1].at("depth"), 1);
 }
 
+TEST(Verify, KnowsAFileOfLlmcByItsContent) {
+  const TempFolder folder;
+  convert(kTiny, folder / "any_name", {"--to", "llmc"});
+  EXPECT_EQ(quire_command({"verify", folder / "any_name"}).code, 0);
+  EXPECT_EQ(quire_command({"inspect", folder / "any_name"}).code, 0);
+}
+
 TEST(Inspect, ReadsFilesOfLlmc) {
   const TempFolder folder;
   convert(kTiny, folder / "model.bin", {"--to", "llmc"});
