@@ -30,7 +30,8 @@ std::string config_text_of(const std::string& folder,
   if (config.empty())
     throw UsageError(fmt::format(
         "{} holds the shards of a distributed checkpoint and no {}, which says "
-        "what model they make; name one with --config FILE",
+        "what model they make; put it beside them, or name it to quire convert "
+        "with --config FILE",
         folder, kConfig));
   return checkpoint::read_text(config, kMostConfig);
 }

@@ -45,7 +45,9 @@ std::string contained(const std::string& folder, const std::string& name,
         fmt::format("{} does not exist; {} names it", path, said_by));
   if (!stays_in(path, folder))
     throw UsageError(fmt::format(
-        "{} is a link out of its folder; expected a file in it", path));
+        "{} is a link out of its folder; expected a file in it: copy what it "
+        "leads to there",
+        path));
   return fs::canonical(path, error).string();
 }
 

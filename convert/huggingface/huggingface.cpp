@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <memory>
 
 #include "quire/checkpoint/files.h"
@@ -7,11 +10,23 @@
 #include "quire/convert/detail/weight_files.h"
 #include "quire/convert/huggingface/config.h"
 #include "quire/convert/huggingface/foreign_weights.h"
+#include "quire/core/error.h"
 
 namespace quire::convert {
 namespace {
 
 constexpr const char* kConfig = "config.json";
+
+// Weights alone do not say of which model they are.
+void require_config(const std::string& folder) {
+  std::error_code ignored;
+  if (std::filesystem::exists(checkpoint::joined(folder, kConfig), ignored))
+    return;
+  throw UsageError(fmt::format(
+      "{} holds safetensors and no {}, which says what model they make: copy "
+      "it there from where they come",
+      folder, kConfig));
+}
 
 // Keeps the files open as long as the tensor can be read.
 ForeignTensor tensor_of(const std::shared_ptr<const WeightFiles>& files,
@@ -34,6 +49,7 @@ ForeignTensor tensor_of(const std::shared_ptr<const WeightFiles>& files,
 
 std::unique_ptr<const Weights> open_hugging_face(const std::string& folder,
                                                  const OpenOptions& options) {
+  require_config(folder);
   ForeignModel model{.format = Format::kHuggingFace,
                      .path = folder,
                      .config = checkpoint::joined(folder, kConfig)};

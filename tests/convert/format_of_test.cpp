@@ -36,6 +36,16 @@ TEST(FormatOf, FoldersAreKnownByWhatTheyHold) {
   EXPECT_EQ(format_of(folder / "step-00000004"), Format::kQuire);
 }
 
+TEST(FormatOf, OfSeveralInAFolderACheckpointComesFirstThenHuggingFace) {
+  const TempFolder folder;
+  for (const std::string name : {"gpt2_tiny", "dcp_hf"})
+    std::filesystem::copy(data_path(name), folder.path(),
+                          std::filesystem::copy_options::skip_existing);
+  EXPECT_EQ(format_of(folder.path()), Format::kHuggingFace);
+  std::filesystem::create_directory(folder / "step-00000004");
+  EXPECT_EQ(format_of(folder.path()), Format::kQuire);
+}
+
 TEST(FormatOf, FilesAreKnownByTheirFirstBytes) {
   EXPECT_EQ(format_of_content(little_endian(20240326) + "12345678"),
             Format::kLlmc);
@@ -92,6 +102,11 @@ TEST(FormatOf, AFolderOfPicklesIsRefusedWithTheCommand) {
   write_file(copy.folder / "__0_0.distcp", "PK\x03\x04");
   expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
                   {"dcp_to_torch", "pickle"});
+  ModelFolder unnamed;
+  std::filesystem::remove(unnamed.folder / "config.json");
+  write_file(unnamed.folder / "model.safetensors", "");
+  expect_mentions(usage_error_of([&] { open_weights(unnamed.folder.path()); }),
+                  {"holds safetensors and no config.json"});
   const ModelFolder bare;
   expect_mentions(usage_error_of([&] { open_weights(bare.folder.path()); }),
                   {"model.safetensors", "neither"});
