@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 #include <optional>
 
 #include "quire/core/bytes.h"
 #include "quire/core/error.h"
 #include "tools/command.h"
+#include "tools/interrupts.h"
 #include "tools/json.h"
 #include "tools/progress.h"
 
@@ -47,19 +49,28 @@ ConvertOptions convert_options(const Options& options) {
   return result;
 }
 
-// A bar from the first report on.
+// A bar from the first report on, where a signal may end the work, too.
 class Bar {
  public:
   convert::ConvertProgress teller() {
     return [this](std::int64_t done, std::int64_t total) {
+      interrupts_.check();
       if (!bar_) bar_.emplace("converting", total);
       bar_->show(done);
     };
   }
 
  private:
+  Interrupts interrupts_;
   std::optional<Progress> bar_;
 };
+
+// The model's own counts before the one that was named.
+bool needs_config(const convert::Weights& weights) {
+  std::error_code ignored;
+  return weights.format() == Format::kDcp &&
+         !std::filesystem::exists(weights.path() + "/config.json", ignored);
+}
 
 Converted converted(const Options& options) {
   Bar bar;
@@ -71,13 +82,26 @@ Converted converted(const Options& options) {
   Converted done = convert::convert(*weights, options.out, how, bar.teller());
   done.warnings.insert(done.warnings.begin(), weights->warnings().begin(),
                        weights->warnings().end());
+  if (!options.config.empty() && !needs_config(*weights))
+    done.warnings.push_back(
+        fmt::format("--config {} is not read: {} has its own", options.config,
+                    options.from));
   return done;
+}
+
+// By then what was made is removed.
+Converted converted_or_stopped(const Options& options) try {
+  return converted(options);
+} catch (const Interrupted& stopped) {
+  warn(fmt::format("stopped by {}: nothing is left of {}", stopped.name(),
+                   options.out));
+  stopped.die();
 }
 
 int run(const Options& options, const Output& output) {
   if (options.state && !options.config.empty())
     throw UsageError("--config is given; a whole state has its own");
-  const Converted done = converted(options);
+  const Converted done = converted_or_stopped(options);
   for (const std::string& line : done.warnings) warn(line);
   const Json json = {{"out", options.out},
                      {"format", options.to},

@@ -1,8 +1,11 @@
 #include "quire/convert/detail/output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "quire/checkpoint/files.h"
 #include "quire/core/error.h"
@@ -37,6 +40,30 @@ std::string folder_of(const std::string& path) {
   return folder;
 }
 
+// Without a lock where somebody else has it or the file system has none.
+Descriptor lock_folder(const std::string& path) {
+  Descriptor folder(
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder.is_open() || ::flock(folder.number(), LOCK_EX | LOCK_NB) != 0)
+    return Descriptor(-1);
+  return folder;
+}
+
+// What conversions to the same place left that were killed.
+void remove_leftovers(const std::string& folder, const std::string& name) {
+  const std::string start = fmt::format(".{}.tmp-", name);
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string each = entry.path().filename().string();
+    if (each.starts_with(start) && each.size() == start.size() + 8)
+      found.push_back(entry.path().string());
+  }
+  for (const std::string& each : found)
+    if (const Descriptor held = lock_folder(each); held.is_open())
+      fs::remove_all(each, ignored);
+}
+
 }  // namespace
 
 Output::Output(const std::string& path, Kind kind, std::int64_t bytes)
@@ -47,8 +74,10 @@ Output::Output(const std::string& path, Kind kind, std::int64_t bytes)
     throw UsageError(fmt::format(
         "got \"{}\"; expected the name of what is to be made", path));
   beside_ = folder_of(place_);
+  remove_leftovers(beside_, name);
   checkpoint::require_space(beside_, bytes);
   temporary_ = checkpoint::make_temporary_folder(beside_, name, {});
+  held_ = lock_folder(temporary_);
   inside_ =
       kind == Kind::kFolder ? temporary_ : checkpoint::joined(temporary_, name);
 }

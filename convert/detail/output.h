@@ -1,9 +1,12 @@
 // What a conversion makes: beside its place under a name with a dot until it is
-// whole, and gone if it never is.
+// whole, and gone if it never is: what a kill leaves goes with the next
+// conversion to the same place.
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "quire/core/descriptor.h"
 
 namespace quire::convert {
 
@@ -28,6 +31,7 @@ class Output {
   std::string beside_;     // the folder that the place is in
   std::string temporary_;  // a folder; empty: there is none any more
   std::string inside_;     // it, or the file in it
+  Descriptor held_;        // the folder, locked: its maker lives
 };
 
 }  // namespace quire::convert

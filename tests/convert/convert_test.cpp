@@ -103,6 +103,32 @@ TEST(Convert, LeavesNothingOfAFailure) {
   }
 }
 
+TEST(Convert, RemovesWhatAKillLeftAndNothingElse) {
+  const TempFolder folder;
+  const std::vector<std::string> others = {
+      ".out.tmp-note", ".out2.tmp-01234567", "out.tmp-01234567"};
+  for (const auto& name : others)
+    std::filesystem::create_directory(folder / name);
+  std::filesystem::create_directory(folder / ".out.tmp-01234567");
+  write_file(folder / ".out.tmp-01234567/model.safetensors", "half");
+  convert(*tiny(), folder / "out", {.to = Format::kLlmc});
+  EXPECT_EQ(folder.names(),
+            (std::vector<std::string>{others[0], others[1], "out", others[2]}));
+}
+
+TEST(Convert, LetsAConversionToTheSamePlaceLive) {
+  const TempFolder folder;
+  bool tried = false;
+  const auto meanwhile = [&](std::int64_t, std::int64_t) {
+    if (std::exchange(tried, true)) return;
+    EXPECT_THROW(convert(Broken(), folder / "out", {.to = Format::kLlmc}),
+                 SystemError);
+  };
+  convert(*tiny(), folder / "out", {.to = Format::kLlmc}, meanwhile);
+  EXPECT_TRUE(tried);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"out"});
+}
+
 TEST(Convert, TellsProgressUpToAllBytes) {
   const std::int64_t bytes =
       4 * models::build(tiny()->description().options).numel();

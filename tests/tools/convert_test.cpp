@@ -60,6 +60,31 @@ TEST(Convert, CutsShardsAsAsked) {
       std::filesystem::exists(folder / "hf/model.safetensors.index.json"));
 }
 
+TEST(Convert, LeavesNothingWhenASignalStopsIt) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    const TempFolder folder;
+    Started started(
+        {"convert", kLlama, folder / "out", "--to", "dcp", "--shards", "2000"});
+    while (folder.names().empty() && started.is_running()) usleep(1000);
+    started.send(signal);
+    const int code = started.wait();
+    if (folder.names().empty())
+      EXPECT_EQ(code, 128 + signal);
+    else  // it was done before
+      EXPECT_EQ(folder.names(), Words{"out"});
+  }
+}
+
+TEST(Convert, SaysThatANamedConfigIsNotRead) {
+  const TempFolder folder;
+  const Ended ended =
+      convert(kTiny, folder / "out", {"--to", "hf", "--config", "absent.json"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("--config absent.json is not read"),
+            std::string::npos)
+      << ended.err;
+}
+
 TEST(Convert, RefusesWhatDoesNotGoTogether) {
   const TempFolder folder;
   for (const Words& words :

@@ -1,0 +1,30 @@
+// A signal that ends the command, held back until what it made is removed.
+#pragma once
+
+#include <string>
+
+namespace quire::tools {
+
+// What Interrupts::check throws.
+struct Interrupted {
+  int signal;
+
+  std::string name() const;  // "SIGINT"
+  // Ends the process as the signal would have.
+  [[noreturn]] void die() const;
+};
+
+// While it lives the first SIGINT, SIGTERM or SIGHUP waits for a check, and a
+// second one ends the command at once. One that is ignored stays so. At most
+// one lives at a time.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  void check() const;
+};
+
+}  // namespace quire::tools
