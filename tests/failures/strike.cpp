@@ -70,7 +70,6 @@ void Striker::at_location(const comm::Location& location) {
 // Phases that are not here strike at a call or at a file.
 bool Striker::is_place_to_strike() const {
   const bool in_step = step_ == kStruckStep;
-  const bool at_save = step_ == kStruckSave;
   const bool budget = cell_.harm == Harm::kRunsOutOfBudget;
   switch (cell_.phase) {
     case Phase::kForward:
@@ -82,11 +81,9 @@ bool Striker::is_place_to_strike() const {
     case Phase::kUpdate:
       return in_step && phase_ == "update";
     case Phase::kEvaluation:
-      return at_save && budget && phase_ == "evaluate";
+      return step_ == kStruckSave && budget && phase_ == "evaluate";
     case Phase::kData:  // a process is struck while it reads ahead
       return in_step && !cell_.processes && phase_ == "data";
-    case Phase::kSave:
-      return at_save && cell_.harm == Harm::kRunsOutOfDisk && phase_ == "save";
     default:
       return false;
   }
@@ -141,10 +138,10 @@ bool Striker::at_read(const std::string& path) {
   return strikes && strike_file();
 }
 
+// A disk fills up once there was seen to be room on it.
 bool Striker::at_write(const std::string& path) {
-  const bool strikes = armed() && cell_.phase == Phase::kSave &&
-                       cell_.harm != Harm::kRunsOutOfDisk &&
-                       is_named(path, file_of(cell_));
+  const bool strikes =
+      armed() && cell_.phase == Phase::kSave && is_named(path, file_of(cell_));
   if (!strikes) return false;
   {
     const std::lock_guard lock(mutex);
