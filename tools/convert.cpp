@@ -54,14 +54,13 @@ class Bar {
  public:
   convert::ConvertProgress teller() {
     return [this](std::int64_t done, std::int64_t total) {
-      interrupts_.check();
+      Interrupts::check();
       if (!bar_) bar_.emplace("converting", total);
       bar_->show(done);
     };
   }
 
  private:
-  Interrupts interrupts_;
   std::optional<Progress> bar_;
 };
 
@@ -89,19 +88,11 @@ Converted converted(const Options& options) {
   return done;
 }
 
-// By then what was made is removed.
-Converted converted_or_stopped(const Options& options) try {
-  return converted(options);
-} catch (const Interrupted& stopped) {
-  warn(fmt::format("stopped by {}: nothing is left of {}", stopped.name(),
-                   options.out));
-  stopped.die();
-}
-
 int run(const Options& options, const Output& output) {
   if (options.state && !options.config.empty())
     throw UsageError("--config is given; a whole state has its own");
-  const Converted done = converted_or_stopped(options);
+  const Converted done =
+      unless_stopped(options.out, [&] { return converted(options); });
   for (const std::string& line : done.warnings) warn(line);
   const Json json = {{"out", options.out},
                      {"format", options.to},

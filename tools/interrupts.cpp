@@ -55,7 +55,7 @@ Interrupts::Interrupts() {
 
 Interrupts::~Interrupts() { let_go(); }
 
-void Interrupts::check() const {
+void Interrupts::check() {
   if (came != 0) throw Interrupted{came};
 }
 

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "tools/output.h"
+
 namespace quire::tools {
 
 // What Interrupts::check throws.
@@ -24,7 +26,20 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  void check() const;
+  static void check();
 };
+
+// What `work` returns. Where a signal stops it, by Interrupts::check, a line
+// says that nothing is left of `made`, and the process ends.
+template <class Work>
+auto unless_stopped(const std::string& made, const Work& work) {
+  const Interrupts interrupts;
+  try {
+    return work();
+  } catch (const Interrupted& stopped) {
+    warn("stopped by " + stopped.name() + ": nothing is left of " + made);
+    stopped.die();
+  }
+}
 
 }  // namespace quire::tools

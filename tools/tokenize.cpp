@@ -10,6 +10,7 @@
 #include "quire/data/token_writer.h"
 #include "quire/data/tokenizer.h"
 #include "tools/command.h"
+#include "tools/interrupts.h"
 #include "tools/json.h"
 #include "tools/progress.h"
 #include "tools/text_file.h"
@@ -40,6 +41,7 @@ void each_block(const Options& options, const data::Tokenizer& tokenizer,
     TextFile file(path);
     data::TextEncoder encoder(tokenizer);
     for (std::string text = file.next(); !text.empty(); text = file.next()) {
+      Interrupts::check();
       take(encoder.add(text));
       progress.show(done += static_cast<std::int64_t>(text.size()));
     }
@@ -143,7 +145,10 @@ int run(const Options& options, const Output& output) {
   if (options.validation > 0)
     train = training_tokens(options, count_tokens(options, *tokenizer));
   make_folder(options.out);
-  output.result(result_of(write_parts(options, *tokenizer, train), *tokenizer));
+  const Parts parts =
+      unless_stopped((fs::path(options.out) / "train.bin").string(),
+                     [&] { return write_parts(options, *tokenizer, train); });
+  output.result(result_of(parts, *tokenizer));
   return 0;
 }
 
@@ -156,8 +161,9 @@ Command tokenize_command(CLI::App& root) {
   app->add_option("files", options->files, "texts, one after the other")
       ->required();
   app->add_option("--tokenizer", options->tokenizer,
-                  "bytes, gpt2, or a folder with tokenizer.json, or with "
-                  "vocab.json and merges.txt")
+                  "bytes, gpt2, or a folder with tokenizer.json, with "
+                  "vocab.json and merges.txt, or with encoder.json and "
+                  "vocab.bpe")
       ->required();
   app->add_option("--out", options->out,
                   "the folder for train.bin and validation.bin, which must not "

@@ -40,7 +40,8 @@ TEST(FormatOf, OfSeveralInAFolderACheckpointComesFirstThenHuggingFace) {
   const TempFolder folder;
   for (const std::string name : {"gpt2_tiny", "dcp_hf"})
     std::filesystem::copy(data_path(name), folder.path(),
-                          std::filesystem::copy_options::skip_existing);
+                          std::filesystem::copy_options::recursive |
+                              std::filesystem::copy_options::skip_existing);
   EXPECT_EQ(format_of(folder.path()), Format::kHuggingFace);
   std::filesystem::create_directory(folder / "step-00000004");
   EXPECT_EQ(format_of(folder.path()), Format::kQuire);

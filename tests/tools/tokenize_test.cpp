@@ -54,6 +54,20 @@ TEST_F(Tokenize, JoinsFilesAndHoldsOutTheLastTokens) {
   EXPECT_EQ(ended.err, "");  // no bar in a log
 }
 
+TEST_F(Tokenize, LeavesNoPartOfAFileWhenASignalStopsIt) {
+  write_text(folder_ / "long", std::string(std::size_t{16} << 20, 'x'));
+  const std::string out = folder_ / "out";
+  std::filesystem::create_directory(out);
+  Started started(
+      {"tokenize", folder_ / "long", "--tokenizer", "bytes", "--out", out});
+  while (std::filesystem::is_empty(out) && started.is_running()) usleep(1000);
+  started.send(SIGTERM);
+  const int code = started.wait();
+  if (std::filesystem::is_empty(out)) EXPECT_EQ(code, 128 + SIGTERM);
+  for (const auto& left : std::filesystem::directory_iterator(out))
+    EXPECT_EQ(left.path().filename(), "train.bin");  // it was done before
+}
+
 TEST_F(Tokenize, HoldsOutNothingUnlessAsked) {
   ASSERT_EQ(tokenize({}).code, 0);
   EXPECT_EQ(decoded(folder_ / "out/train.bin"), "abcdefghij");
