@@ -38,7 +38,17 @@ bool is_quire(const std::string& folder) {
   return false;
 }
 
+// Else it would seem to hold nothing.
+void require_readable(const std::string& folder) {
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  if (error)
+    throw UsageError(
+        fmt::format("{} cannot be read: {}", folder, error.message()));
+}
+
 Format format_of_folder(const std::string& folder) {
+  require_readable(folder);
   if (is_quire(folder)) return Format::kQuire;
   const bool single = exists(folder, "model.safetensors") ||
                       exists(folder, "model.safetensors.index.json");

@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "quire/checkpoint/files.h"
@@ -38,6 +41,14 @@ std::string folder_of(const std::string& path) {
     throw UsageError(fmt::format(
         "{} is no folder; expected one that {} can be made in", folder, path));
   return folder;
+}
+
+// Before a word about its space: what is read-only is mostly full, too.
+void require_writable(const std::string& folder) {
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return;
+  throw UsageError(
+      fmt::format("{} cannot be written into: {}; name another folder", folder,
+                  std::error_code(errno, std::generic_category()).message()));
 }
 
 // Without a lock where somebody else has it or the file system has none.
@@ -74,6 +85,7 @@ Output::Output(const std::string& path, Kind kind, std::int64_t bytes)
     throw UsageError(fmt::format(
         "got \"{}\"; expected the name of what is to be made", path));
   beside_ = folder_of(place_);
+  require_writable(beside_);
   remove_leftovers(beside_, name);
   checkpoint::require_space(beside_, bytes);
   temporary_ = checkpoint::make_temporary_folder(beside_, name, {});

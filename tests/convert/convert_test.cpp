@@ -1,6 +1,10 @@
 #include "quire/convert/convert.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/verify.h"
@@ -101,6 +105,22 @@ TEST(Convert, LeavesNothingOfAFailure) {
                  SystemError);
     EXPECT_TRUE(folder.names().empty());
   }
+}
+
+// As somebody whom permissions hold.
+TEST(Convert, RefusesAFolderThatCannotBeWrittenInto) {
+  const TempFolder folder;
+  const auto weights = tiny();
+  ::chmod(folder.path().c_str(), 0555);
+  const auto refused = [&] {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
+    const std::string said = usage_error_of(
+        [&] { convert(*weights, folder / "out", {.to = Format::kLlmc}); });
+    std::fputs(said.c_str(), stderr);
+    ::_exit(0);
+  };
+  EXPECT_EXIT(refused(), ::testing::ExitedWithCode(0),
+              "cannot be written into: Permission denied; name another");
 }
 
 TEST(Convert, RemovesWhatAKillLeftAndNothingElse) {

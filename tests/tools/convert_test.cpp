@@ -68,10 +68,11 @@ TEST(Convert, LeavesNothingWhenASignalStopsIt) {
     while (folder.names().empty() && started.is_running()) usleep(1000);
     started.send(signal);
     const int code = started.wait();
-    if (folder.names().empty())
+    if (folder.names().empty()) {
       EXPECT_EQ(code, 128 + signal);
-    else  // it was done before
+    } else {  // it was done before
       EXPECT_EQ(folder.names(), Words{"out"});
+    }
   }
 }
 

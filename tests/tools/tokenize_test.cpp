@@ -63,7 +63,9 @@ TEST_F(Tokenize, LeavesNoPartOfAFileWhenASignalStopsIt) {
   while (std::filesystem::is_empty(out) && started.is_running()) usleep(1000);
   started.send(SIGTERM);
   const int code = started.wait();
-  if (std::filesystem::is_empty(out)) EXPECT_EQ(code, 128 + SIGTERM);
+  if (std::filesystem::is_empty(out)) {
+    EXPECT_EQ(code, 128 + SIGTERM);
+  }
   for (const auto& left : std::filesystem::directory_iterator(out))
     EXPECT_EQ(left.path().filename(), "train.bin");  // it was done before
 }
