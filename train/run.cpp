@@ -198,13 +198,16 @@ void Run::load(const TrainOptions& options) {
   for (;;) {
     step_ = first_step_ = start_.progress.step;
     locate("load");
-    const auto damage = resume_state(state(), start_.checkpoint);
+    auto damage = resume_state(state(), start_.checkpoint);
     if (!damage) break;
     if (options.resume != "auto")
       checkpoint::throw_damage(*damage, communicator_);
     start_ =
         fall_back(blueprint_, train_.content,
                   {.start = start_, .why = damage->damage.message}, together_);
+    if (!start_.checkpoint.empty()) continue;
+    damage->damage.message = none_left(config().output, start_.passed_over);
+    checkpoint::throw_damage(*damage, communicator_);
   }
   notes_ = checkpoint::read_manifest(start_.checkpoint).notes;
 }

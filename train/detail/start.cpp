@@ -31,14 +31,6 @@ bool is_of_optimizer(const std::string& difference) {
   return difference.starts_with("optimizer.");
 }
 
-std::string none_left(const std::string& folder,
-                      const std::vector<std::string>& passed_over) {
-  return fmt::format(
-      "{} holds no checkpoint that can be resumed; restore one of them, or "
-      "start a new run in another folder\n  {}",
-      folder, fmt::join(passed_over, "\n  "));
-}
-
 // Values without their optimizer: what a conversion writes.
 bool has_values_alone(const checkpoint::Manifest& manifest) {
   const auto has_value_alone = [](const auto& parameter) {
@@ -76,8 +68,7 @@ class Settling {
     start_.passed_over.push_back(
         fmt::format("{} is damaged: {}", before.checkpoint, damaged.why));
     find_newest(before.progress.step);
-    if (start_.checkpoint.empty())
-      throw SystemError(none_left(config().output, start_.passed_over));
+    if (start_.checkpoint.empty()) return std::move(start_);
     start_.passed_over[line] +=
         fmt::format("; {} is used instead", start_.checkpoint);
     read_checkpoint();
@@ -227,6 +218,14 @@ Start parse_start(const std::string& text) {
 }
 
 }  // namespace
+
+std::string none_left(const std::string& folder,
+                      const std::vector<std::string>& passed_over) {
+  return fmt::format(
+      "{} holds no checkpoint that can be resumed; restore one of them, or "
+      "start a new run in another folder\n  {}",
+      folder, fmt::join(passed_over, "\n  "));
+}
 
 Start settle(const Blueprint& blueprint, const TrainOptions& options,
              std::uint64_t data, Together& together) {

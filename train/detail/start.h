@@ -36,10 +36,13 @@ struct Damaged {
   std::string why;  // one line
 };
 // Collective: the same with the next older whole step of the run's folder,
-// settled anew; passed_over says why. SystemError that lists all if there is
-// none.
+// settled anew; passed_over says why. Its checkpoint is empty if there is none.
 Start fall_back(const Blueprint& blueprint, std::uint64_t data,
                 const Damaged& damaged, Together& together);
+
+// The message where nothing is left to be resumed.
+std::string none_left(const std::string& folder,
+                      const std::vector<std::string>& passed_over);
 
 // The run's folder and resolved_config.json in it. Rank 0's.
 void prepare_folder(const RunConfig& config);
