@@ -39,6 +39,13 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
+// Of a path, which may end in a slash.
+std::optional<std::int64_t> named_step(const fs::path& path) {
+  const fs::path name =
+      path.has_filename() ? path.filename() : path.parent_path().filename();
+  return parse_step_name(name.string());
+}
+
 // ".step-00000020.tmp-0a1b2c3d"
 bool is_leftover(std::string_view name) {
   const auto end = name.find(kTemporary);
@@ -86,16 +93,23 @@ std::optional<std::int64_t> parse_step_name(std::string_view name) {
 
 bool is_step(const std::string& path) {
   std::error_code ignored;
-  const fs::path folder(path);
-  const fs::path name = folder.has_filename() ? folder.filename()
-                                              : folder.parent_path().filename();
-  return fs::exists(folder / kManifestName, ignored) ||
-         parse_step_name(name.string()).has_value();
+  return fs::exists(joined(path, kManifestName), ignored) ||
+         named_step(path).has_value();
+}
+
+void check_name(const std::string& folder, const Manifest& manifest) {
+  const std::int64_t step = manifest.progress.step;
+  if (named_step(folder).value_or(step) != step)
+    throw UsageError(
+        fmt::format("{} is of step {}, which its name does not say; rename it "
+                    "to {}, or remove it",
+                    folder, step, step_name(step)));
 }
 
 std::string problem_of(const std::string& folder) {
   try {
     const Manifest manifest = read_manifest(folder);
+    check_name(folder, manifest);
     for (const auto& file : manifest.files) open_shard(folder, file);
     return "";
   } catch (const std::exception& error) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quire/checkpoint/files.h"
+#include "quire/checkpoint/manifest.h"
 
 namespace quire::checkpoint {
 
@@ -33,6 +34,8 @@ struct Step {
 std::vector<Step> list_steps(const std::string& folder);
 // The largest number of its steps, whole or not; none if it has none.
 std::optional<std::int64_t> newest_step(const std::string& folder);
+// UsageError if the folder has the name of another step than its manifest's.
+void check_name(const std::string& folder, const Manifest& manifest);
 // Why the checkpoint in `folder` is not whole; empty if it is.
 std::string problem_of(const std::string& folder);
 

@@ -31,6 +31,7 @@ class Verifier {
   std::vector<Damage> run() {
     guarded([&] { manifest_ = read_manifest(folder_); });
     if (!damage_.empty()) return std::move(damage_);
+    guarded([&] { check_name(folder_, manifest_); });
     guarded([&] { check_config(); });
     for (std::size_t i = 0; i < manifest_.files.size(); ++i)
       guarded([&] { check_file(static_cast<int>(i)); });

@@ -65,6 +65,19 @@ TEST(RunFolder, CanBeCopiedAndMoved) {
   EXPECT_TRUE(verify(other / "copy").empty());
 }
 
+TEST(RunFolder, AStepUnderAnothersNameIsPassedOver) {
+  const TempFolder run;
+  save_steps(run, {5, 10});
+  fs::rename(run / "step-00000005", run / "step-00000099");
+  const auto checkpoint = Checkpoint::open(run.path());
+  EXPECT_EQ(checkpoint.manifest().progress.step, 10);
+  expect_mentions(checkpoint.skipped().at(0),
+                  {"step-00000099", "of step 5", "step-00000005"});
+  expect_mentions(verify(run / "step-00000099/").at(0).message, {"of step 5"});
+  fs::rename(run / "step-00000099", run / "best");
+  EXPECT_TRUE(verify(run / "best").empty());
+}
+
 TEST(RunFolder, PruneKeepsTheNewestWholeSteps) {
   const TempFolder run;
   save_steps(run, {5, 10, 15, 20});
