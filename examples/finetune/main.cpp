@@ -6,6 +6,7 @@
 // OUTPUT/state keeps the whole state as a checkpoint, OUTPUT/model is the
 // folder.
 #include <cstdio>
+#include <filesystem>
 
 #include "quire/convert/convert.h"
 #include "quire/quire.h"
@@ -76,6 +77,10 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const Paths paths{argv[1], argv[2], argv[3]};
+  if (std::filesystem::exists(paths.output)) {
+    std::fprintf(stderr, "%s is there already; name a new folder\n", argv[3]);
+    return 2;
+  }
   const comm::RunResult result =
       comm::run_processes(2, {}, [&](comm::Communicator& communicator) {
         return tune(paths, communicator);

@@ -48,6 +48,10 @@ TEST(Finetune, HandsBackAFolderThatLoadsAndDiffers) {
       std::filesystem::exists(texts.path("out/model/generation_config.json")));
   EXPECT_EQ(differences(kModel, texts.path("out/model")), 30u);
   EXPECT_EQ(differences(texts.path("out/state"), texts.path("out/model")), 0u);
+  const Ended again =
+      run_program(QUIRE_FINETUNE, {kModel, texts.tokens(), texts.path("out")});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_NE(again.err.find("is there already"), std::string::npos) << again.err;
 }
 
 TEST(Finetune, SaysWhatIsNoModel) {

@@ -174,6 +174,13 @@ TEST(ModelFrom, IsNotLookedAtWhereNothingIsLeftOut) {
   EXPECT_NE(resolved.find("\"from\": \"" + copy + "\""), std::string::npos);
 }
 
+TEST(ModelFrom, IsNotEmpty) {
+  EXPECT_NE(refusal_of([] {
+              parsed(R"({"from": ""})");
+            }).find("model.from is empty; expected a path"),
+            std::string::npos);
+}
+
 TEST(ModelFrom, SaysWhatServesWhereTheFolderIsGone) {
   const std::string refusal =
       refusal_of([] { parsed(R"({"from": "/nowhere/model"})"); });

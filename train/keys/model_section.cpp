@@ -135,6 +135,9 @@ void require_from(const ConfigDocument& document, const OriginConfig& origin) {
 
 std::optional<models::Options> fill_model(ConfigDocument& document) {
   const std::string from = text_of(document, "model.from");
+  const Json* given = document.find("model.from");
+  if (from.empty() && given != nullptr && given->is_string())
+    document.refuse("model.from", "model.from is empty; expected a path");
   if (from.empty() || !lacks_any(document)) return std::nullopt;
   RunConfig theirs;
   theirs.model = options_of(document, from);
