@@ -13,6 +13,7 @@
 #include <limits>
 #include <random>
 #include <system_error>
+#include <utility>
 
 #include "quire/core/bytes.h"
 #include "quire/core/error.h"
@@ -119,6 +120,25 @@ void File::append(std::span<const std::byte> bytes) {
     unstarted_ += count;
     if (unstarted_ >= kMostUnstarted) start_writing();
     if (unsynced_ >= kMostUnsynced) sync();
+  }
+}
+
+std::int64_t File::skip(std::int64_t bytes) {
+  if (::lseek(descriptor_.number(), bytes, SEEK_CUR) < 0)
+    throw_system_error(path_, "written", errno);
+  unstarted_ += bytes;
+  return std::exchange(bytes_, bytes_ + bytes);
+}
+
+void File::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    tell(observer_, "write", path_);
+    const auto count = ::pwrite(descriptor_.number(), bytes.data(),
+                                std::min(bytes.size(), kMostAtOnce), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error(path_, "written", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += count;
   }
 }
 

@@ -88,6 +88,9 @@ struct SafetensorsTensor {
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::function<void(const ByteSink&)> give;  // called once
+  // Asked behind all that are not, in the place that it would have had: its
+  // bytes come of theirs.
+  bool late = false;
 };
 
 struct SafetensorsWritten {

@@ -95,14 +95,41 @@ std::string head_of(const std::string& path, const Header& header) {
   return head + text;
 }
 
-void write_tensor(File& file, const SafetensorsTensor& tensor) {
-  const std::int64_t begin = file.bytes();
-  tensor.give([&](std::span<const std::byte> bytes) { file.append(bytes); });
-  const std::int64_t wanted = bytes_of(file.path(), tensor);
-  if (file.bytes() - begin != wanted)
+// `write` puts them where they belong.
+void write_tensor(const std::string& path, const SafetensorsTensor& tensor,
+                  const ByteSink& write) {
+  std::int64_t given = 0;
+  tensor.give([&](std::span<const std::byte> bytes) {
+    write(bytes);
+    given += static_cast<std::int64_t>(bytes.size());
+  });
+  const std::int64_t wanted = bytes_of(path, tensor);
+  if (given != wanted)
     throw UsageError(
-        fmt::format("{}: tensor \"{}\" gave {} bytes; its shape has {}",
-                    file.path(), tensor.name, file.bytes() - begin, wanted));
+        fmt::format("{}: tensor \"{}\" gave {} bytes; its shape has {}", path,
+                    tensor.name, given, wanted));
+}
+
+void write_tensors(File& file, std::span<const SafetensorsTensor> tensors) {
+  std::vector<std::int64_t> places;  // of the late ones
+  for (const auto& tensor : tensors) {
+    if (tensor.late)
+      places.push_back(file.skip(bytes_of(file.path(), tensor)));
+    else
+      write_tensor(file.path(), tensor,
+                   [&](auto bytes) { file.append(bytes); });
+  }
+  auto place = places.begin();
+  for (const auto& tensor : tensors) {
+    if (!tensor.late) continue;
+    const std::int64_t end = *place + bytes_of(file.path(), tensor);
+    std::int64_t at = *place++;
+    write_tensor(file.path(), tensor, [&](auto bytes) {
+      const auto room = static_cast<std::size_t>(end - at);
+      file.write_at(at, bytes.first(std::min(bytes.size(), room)));
+      at += static_cast<std::int64_t>(std::min(bytes.size(), room));
+    });
+  }
 }
 
 }  // namespace
@@ -116,7 +143,7 @@ SafetensorsWritten write_safetensors(
   const std::string head = head_of(path, header_of(path, tensors, metadata));
   File file = File::create(path, observer);
   file.append(std::as_bytes(std::span(head)));
-  for (const auto& tensor : tensors) write_tensor(file, tensor);
+  write_tensors(file, tensors);
   file.sync();
   return {.bytes = file.bytes(), .header_checksum = hash64(head)};
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <unordered_map>
 
@@ -34,34 +35,40 @@ void check_part(const Part& part, std::int64_t numel) {
         name, part.first, part.first, count, numel, kTile));
 }
 
-void give_tiles(const Tensor& data, const ByteSink& sink) {
+// Filled while the values are written: what has just been hashed is in the
+// cache when it is copied to the disk's.
+using Hashes = std::shared_ptr<std::vector<std::uint64_t>>;
+
+void give_data(const Tensor& data, const Hashes& hashes, const ByteSink& sink) {
   const auto bytes = bytes_of(data);
   const auto chunk =
       static_cast<std::size_t>(kTilesAtOnce * kTile * size_of(data.dtype()));
   for (std::size_t at = 0; at < bytes.size(); at += chunk) {
-    const auto hashes =
-        tile_hashes(bytes.subspan(at, std::min(chunk, bytes.size() - at)),
-                    size_of(data.dtype()));
-    sink(std::as_bytes(std::span(hashes)));
+    const auto part = bytes.subspan(at, std::min(chunk, bytes.size() - at));
+    const auto of_part = tile_hashes(part, size_of(data.dtype()));
+    hashes->insert(hashes->end(), of_part.begin(), of_part.end());
+    sink(part);
   }
 }
 
-SafetensorsTensor data_of(const Part& part) {
+SafetensorsTensor data_of(const Part& part, const Hashes& hashes) {
   return {.name = tensor_name(part.kind, part.parameter),
           .dtype = std::string(safetensors_dtype(part.data.dtype())),
           .shape = {part.data.numel()},
-          .give = [data = part.data](const ByteSink& sink) {
-            sink(bytes_of(data));
+          .give = [data = part.data, hashes](const ByteSink& sink) {
+            give_data(data, hashes, sink);
           }};
 }
 
-SafetensorsTensor tiles_of_part(const Part& part) {
+SafetensorsTensor tiles_of_part(const Part& part, const Hashes& hashes) {
   return {.name = tiles_name(part.kind, part.parameter),
           .dtype = "U64",
           .shape = {tiles_of(part.data.numel())},
-          .give = [data = part.data](const ByteSink& sink) {
-            give_tiles(data, sink);
-          }};
+          .give =
+              [hashes](const ByteSink& sink) {
+                sink(std::as_bytes(std::span(*hashes)));
+              },
+          .late = true};
 }
 
 }  // namespace
@@ -96,9 +103,10 @@ ShardFile write_shard(const std::string& folder, const std::string& name,
       {"quire.step", std::to_string(request.progress.step)}};
   for (const auto& part : request.parts) {
     if (part.data.numel() == 0) continue;
-    tensors.push_back(data_of(part));
+    const auto hashes = std::make_shared<std::vector<std::uint64_t>>();
+    tensors.push_back(data_of(part, hashes));
     metadata[first_key(tensors.back().name)] = std::to_string(part.first);
-    tensors.push_back(tiles_of_part(part));
+    tensors.push_back(tiles_of_part(part, hashes));
   }
   const auto written = write_safetensors(
       joined(folder, name), std::move(tensors), std::move(metadata), observer);

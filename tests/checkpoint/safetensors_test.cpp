@@ -178,6 +178,27 @@ TEST(Safetensors, WritesWidestFirstThenByName) {
   EXPECT_EQ((file.bytes() - 19) % 8, 0);
 }
 
+// A sum of what another gives, which stands before it.
+TEST(Safetensors, AsksForLateTensorsLastAndPutsThemInTheirPlaces) {
+  const TempFolder folder;
+  std::string given;
+  auto early = tensor("b", "U8", {3}, "");
+  early.give = [&](const ByteSink& sink) { sink(bytes_of(given = "abc")); };
+  auto late = tensor("a", "I64", {1}, "");
+  late.give = [&](const ByteSink& sink) { sink(bytes_of(given + "defgh")); };
+  late.late = true;
+  write_safetensors(folder / "x", {early, late}, {});
+  const SafetensorsFile file(folder / "x");
+  EXPECT_EQ(file.entries().front().name, "a");
+  EXPECT_EQ(read_all(file, "a"), "abcdefgh");
+  EXPECT_EQ(read_all(file, "b"), "abc");
+  late.give = [&](const ByteSink& sink) { sink(bytes_of("more than eight")); };
+  expect_mentions(usage_error_of([&] {
+                    write_safetensors(folder / "y", {early, late}, {});
+                  }),
+                  {"\"a\"", "15", "8"});
+}
+
 TEST(Safetensors, KeepsAnyNameShapeAndType) {
   const TempFolder folder;
   const std::vector<std::string> names = {"a b", "ü", "\"q\"", "back\\slash"};
