@@ -22,8 +22,6 @@ struct Slice {
   const ExportedParameter* parameter;
   const ExportedState* state;
   std::int64_t first, count;
-
-  std::string name() const { return tensor_name(state->kind, parameter->name); }
 };
 
 // The tiles of all parameters, one after the other, fall into equal shares.
@@ -67,46 +65,19 @@ void read_blocks(const ExportRequest& request, const Slice& slice,
   }
 }
 
-SafetensorsTensor data_of(const ExportRequest& request, const Slice& slice) {
-  return {.name = slice.name(),
-          .dtype = std::string(safetensors_dtype(slice.state->dtype)),
-          .shape = {slice.count},
-          .give = [&request, slice](const ByteSink& sink) {
-            read_blocks(request, slice, sink);
-          }};
-}
-
-SafetensorsTensor tiles_of_slice(const ExportRequest& request,
-                                 const Slice& slice) {
-  const auto give = [&request, slice](const ByteSink& sink) {
-    read_blocks(request, slice, [&](std::span<const std::byte> bytes) {
-      const auto hashes = tile_hashes(bytes, size_of(slice.state->dtype));
-      sink(std::as_bytes(std::span(hashes)));
-    });
-  };
-  return {.name = tiles_name(slice.state->kind, slice.parameter->name),
-          .dtype = "U64",
-          .shape = {tiles_of(slice.count)},
-          .give = give};
-}
-
-ShardFile write_slices(const std::string& folder, const std::string& name,
-                       const ExportRequest& request,
+ShardFile write_slices(const std::string& path, const ExportRequest& request,
                        const std::vector<Slice>& slices) {
-  std::vector<SafetensorsTensor> tensors;
-  std::map<std::string, std::string> metadata = {
-      {"quire.step", std::to_string(request.progress.step)}};
-  for (const auto& slice : slices) {
-    metadata[first_key(slice.name())] = std::to_string(slice.first);
-    tensors.push_back(data_of(request, slice));
-    tensors.push_back(tiles_of_slice(request, slice));
-  }
-  const auto written =
-      write_safetensors(joined(folder, name), std::move(tensors),
-                        std::move(metadata), request.observer);
-  return {.name = name,
-          .bytes = written.bytes,
-          .header_checksum = written.header_checksum};
+  std::vector<ShardTensor> tensors;
+  for (const auto& slice : slices)
+    tensors.push_back({.kind = slice.state->kind,
+                       .parameter = slice.parameter->name,
+                       .dtype = slice.state->dtype,
+                       .first = slice.first,
+                       .count = slice.count,
+                       .give = [&request, slice](const ByteSink& sink) {
+                         read_blocks(request, slice, sink);
+                       }});
+  return write_shard(path, request.progress.step, tensors, request.observer);
 }
 
 // What the manifest takes from a save; no part is held.
@@ -138,7 +109,7 @@ std::uint64_t export_checkpoint(const std::string& folder,
   for (const auto& slices : cut(request)) {
     const auto name =
         shard_name(static_cast<int>(files.size()), request.shards);
-    files.push_back(write_slices(folder, name, request, slices));
+    files.push_back(write_slices(joined(folder, name), request, slices));
   }
   const Manifest manifest =
       collect(folder, std::move(files), frame_of(request), [] {});

@@ -29,7 +29,7 @@ struct ExportedParameter {
 struct ExportRequest {
   std::vector<ExportedParameter> parameters;
   // out = elements [first, first + ...) of a kind of a parameter, in the
-  // state's type. Asked twice for each: for its hash, then for its file.
+  // state's type. Each is asked for once.
   std::function<void(const ExportedParameter& parameter,
                      const ExportedState& state, std::int64_t first,
                      std::span<std::byte> out)>

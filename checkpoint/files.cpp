@@ -123,11 +123,11 @@ void File::append(std::span<const std::byte> bytes) {
   }
 }
 
-std::int64_t File::skip(std::int64_t bytes) {
+void File::skip(std::int64_t bytes) {
   if (::lseek(descriptor_.number(), bytes, SEEK_CUR) < 0)
     throw_system_error(path_, "written", errno);
   unstarted_ += bytes;
-  return std::exchange(bytes_, bytes_ + bytes);
+  bytes_ += bytes;
 }
 
 void File::write_at(std::int64_t offset, std::span<const std::byte> bytes) {

@@ -44,9 +44,8 @@ class File {
   void will_read(std::int64_t offset, std::int64_t bytes) const;
   // Syncs now and then, so that no sync takes long.
   void append(std::span<const std::byte> bytes);
-  // Leaves room behind what there is, to be filled by write_at, and returns
-  // where it begins.
-  std::int64_t skip(std::int64_t bytes);
+  // Leaves room behind what there is, to be filled by write_at.
+  void skip(std::int64_t bytes);
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
   // What was appended is on the disk.
   void sync();

@@ -88,9 +88,10 @@ struct SafetensorsTensor {
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::function<void(const ByteSink&)> give;  // called once
-  // Asked behind all that are not, in the place that it would have had: its
-  // bytes come of theirs.
-  bool late = false;
+  // The tensor right behind which it is asked, of whose bytes its own come; its
+  // place is that of any. One at most behind another, which itself is behind
+  // none. Empty: it is asked in its turn.
+  std::string behind = {};
 };
 
 struct SafetensorsWritten {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <unordered_map>
 
 #include "quire/checkpoint/detail/safetensors_types.h"
 #include "quire/checkpoint/safetensors.h"
@@ -110,26 +111,46 @@ void write_tensor(const std::string& path, const SafetensorsTensor& tensor,
                     tensor.name, given, wanted));
 }
 
+void fill(File& file, std::int64_t place, const SafetensorsTensor& tensor) {
+  const std::int64_t end = place + bytes_of(file.path(), tensor);
+  write_tensor(file.path(), tensor, [&](std::span<const std::byte> bytes) {
+    const auto room = static_cast<std::size_t>(end - place);
+    const auto fits = bytes.first(std::min(bytes.size(), room));
+    file.write_at(place, fits);
+    place += static_cast<std::int64_t>(fits.size());
+  });
+}
+
+// One behind another; those that are asked behind another are filled in then.
 void write_tensors(File& file, std::span<const SafetensorsTensor> tensors) {
-  std::vector<std::int64_t> places;  // of the late ones
+  struct Follower {
+    std::int64_t place;
+    const SafetensorsTensor* tensor;
+  };
+  std::unordered_map<std::string_view, Follower> followers;
+  std::int64_t place = file.bytes();
   for (const auto& tensor : tensors) {
-    if (tensor.late)
-      places.push_back(file.skip(bytes_of(file.path(), tensor)));
-    else
-      write_tensor(file.path(), tensor,
-                   [&](auto bytes) { file.append(bytes); });
+    if (!tensor.behind.empty())
+      followers.insert_or_assign(tensor.behind, Follower{place, &tensor});
+    place += bytes_of(file.path(), tensor);
   }
-  auto place = places.begin();
   for (const auto& tensor : tensors) {
-    if (!tensor.late) continue;
-    const std::int64_t end = *place + bytes_of(file.path(), tensor);
-    std::int64_t at = *place++;
-    write_tensor(file.path(), tensor, [&](auto bytes) {
-      const auto room = static_cast<std::size_t>(end - at);
-      file.write_at(at, bytes.first(std::min(bytes.size(), room)));
-      at += static_cast<std::int64_t>(std::min(bytes.size(), room));
-    });
+    if (!tensor.behind.empty()) {
+      file.skip(bytes_of(file.path(), tensor));
+      continue;
+    }
+    write_tensor(file.path(), tensor, [&](auto bytes) { file.append(bytes); });
+    const auto found = followers.find(tensor.name);
+    if (found == followers.end()) continue;
+    fill(file, found->second.place, *found->second.tensor);
+    followers.erase(found);
   }
+  if (!followers.empty())
+    throw UsageError(
+        fmt::format("{}: tensor \"{}\" is asked behind \"{}\", "
+                    "which is not there",
+                    file.path(), followers.begin()->second.tensor->name,
+                    followers.begin()->first));
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ class Saver {
       if (request_.observer) request_.observer(operation, path);
       if (operation == "write") rounds_.busy();
     };
-    const auto file = write_shard(temporary_, name, request_, observer);
+    const auto file = write_shard(joined(temporary_, name), request_, observer);
     locate("");
     return fmt::format("{}{}", to_hex(file.header_checksum), file.bytes);
   }

@@ -68,7 +68,7 @@ Converted convert_state(const std::string& from, const std::string& out,
   const auto& manifest = saved.manifest();
   auto parameters = parameters_of(manifest);
   const std::int64_t total = bytes_in(parameters);
-  std::int64_t given = 0;  // of twice the total: for hashes, then for files
+  std::int64_t given = 0;
   const auto read = [&](const ExportedParameter& parameter,
                         const ExportedState& state, std::int64_t first,
                         std::span<std::byte> out) {
@@ -76,7 +76,7 @@ Converted convert_state(const std::string& from, const std::string& out,
                tensor_over(out.data(), state.dtype,
                            {std::ssize(out) / size_of(state.dtype)}, nullptr));
     given += std::ssize(out);
-    if (progress) progress(given / 2, total);
+    if (progress) progress(given, total);
   };
   Output output(out, Output::Kind::kFolder, total + kSlack);
   const auto print = checkpoint::export_checkpoint(

@@ -35,40 +35,49 @@ void check_part(const Part& part, std::int64_t numel) {
         name, part.first, part.first, count, numel, kTile));
 }
 
-// Filled while the values are written: what has just been hashed is in the
-// cache when it is copied to the disk's.
+// Of the tensor that is being written.
 using Hashes = std::shared_ptr<std::vector<std::uint64_t>>;
 
-void give_data(const Tensor& data, const Hashes& hashes, const ByteSink& sink) {
-  const auto bytes = bytes_of(data);
-  const auto chunk =
-      static_cast<std::size_t>(kTilesAtOnce * kTile * size_of(data.dtype()));
-  for (std::size_t at = 0; at < bytes.size(); at += chunk) {
-    const auto part = bytes.subspan(at, std::min(chunk, bytes.size() - at));
-    const auto of_part = tile_hashes(part, size_of(data.dtype()));
-    hashes->insert(hashes->end(), of_part.begin(), of_part.end());
-    sink(part);
-  }
-}
-
-SafetensorsTensor data_of(const Part& part, const Hashes& hashes) {
-  return {.name = tensor_name(part.kind, part.parameter),
-          .dtype = std::string(safetensors_dtype(part.data.dtype())),
-          .shape = {part.data.numel()},
-          .give = [data = part.data, hashes](const ByteSink& sink) {
-            give_data(data, hashes, sink);
+SafetensorsTensor values_of(const ShardTensor& tensor, const Hashes& hashes) {
+  return {.name = tensor_name(tensor.kind, tensor.parameter),
+          .dtype = std::string(safetensors_dtype(tensor.dtype)),
+          .shape = {tensor.count},
+          .give = [tensor, hashes](const ByteSink& sink) {
+            hashes->clear();
+            tensor.give([&](std::span<const std::byte> bytes) {
+              const auto some = tile_hashes(bytes, size_of(tensor.dtype));
+              hashes->insert(hashes->end(), some.begin(), some.end());
+              sink(bytes);
+            });
           }};
 }
 
-SafetensorsTensor tiles_of_part(const Part& part, const Hashes& hashes) {
-  return {.name = tiles_name(part.kind, part.parameter),
+SafetensorsTensor tiles_of_tensor(const ShardTensor& tensor,
+                                  const Hashes& hashes) {
+  return {.name = tiles_name(tensor.kind, tensor.parameter),
           .dtype = "U64",
-          .shape = {tiles_of(part.data.numel())},
+          .shape = {tiles_of(tensor.count)},
           .give =
               [hashes](const ByteSink& sink) {
                 sink(std::as_bytes(std::span(*hashes)));
               },
-          .late = true};
+          .behind = tensor_name(tensor.kind, tensor.parameter)};
+}
+
+ShardTensor tensor_of(const Part& part) {
+  const auto give = [data = part.data](const ByteSink& sink) {
+    const auto bytes = bytes_of(data);
+    const auto chunk =
+        static_cast<std::size_t>(kTilesAtOnce * kTile * size_of(data.dtype()));
+    for (std::size_t at = 0; at < bytes.size(); at += chunk)
+      sink(bytes.subspan(at, std::min(chunk, bytes.size() - at)));
+  };
+  return {.kind = part.kind,
+          .parameter = part.parameter,
+          .dtype = part.data.dtype(),
+          .first = part.first,
+          .count = part.data.numel(),
+          .give = give};
 }
 
 }  // namespace
@@ -95,24 +104,31 @@ void check_parts(const SaveRequest& request) {
   }
 }
 
-ShardFile write_shard(const std::string& folder, const std::string& name,
-                      const SaveRequest& request,
+ShardFile write_shard(const std::string& path, std::int64_t step,
+                      std::span<const ShardTensor> tensors,
                       const FileObserver& observer) {
-  std::vector<SafetensorsTensor> tensors;
+  const auto hashes = std::make_shared<std::vector<std::uint64_t>>();
+  std::vector<SafetensorsTensor> written;
   std::map<std::string, std::string> metadata = {
-      {"quire.step", std::to_string(request.progress.step)}};
-  for (const auto& part : request.parts) {
-    if (part.data.numel() == 0) continue;
-    const auto hashes = std::make_shared<std::vector<std::uint64_t>>();
-    tensors.push_back(data_of(part, hashes));
-    metadata[first_key(tensors.back().name)] = std::to_string(part.first);
-    tensors.push_back(tiles_of_part(part, hashes));
+      {"quire.step", std::to_string(step)}};
+  for (const auto& tensor : tensors) {
+    written.push_back(values_of(tensor, hashes));
+    metadata[first_key(written.back().name)] = std::to_string(tensor.first);
+    written.push_back(tiles_of_tensor(tensor, hashes));
   }
-  const auto written = write_safetensors(
-      joined(folder, name), std::move(tensors), std::move(metadata), observer);
-  return {.name = name,
-          .bytes = written.bytes,
-          .header_checksum = written.header_checksum};
+  const auto file = write_safetensors(path, std::move(written),
+                                      std::move(metadata), observer);
+  return {.name = path.substr(path.rfind('/') + 1),
+          .bytes = file.bytes,
+          .header_checksum = file.header_checksum};
+}
+
+ShardFile write_shard(const std::string& path, const SaveRequest& request,
+                      const FileObserver& observer) {
+  std::vector<ShardTensor> tensors;
+  for (const auto& part : request.parts)
+    if (part.data.numel() != 0) tensors.push_back(tensor_of(part));
+  return write_shard(path, request.progress.step, tensors, observer);
 }
 
 }  // namespace quire::checkpoint

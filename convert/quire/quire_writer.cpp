@@ -32,7 +32,7 @@ Converted write_quire(const Weights& weights, const std::string& folder,
                       const ConvertProgress& progress) {
   ValueStream values(weights, options, {});
   const std::int64_t total = written_bytes(weights, options);
-  std::int64_t given = 0;  // of twice the total: for hashes, then for files
+  std::int64_t given = 0;
   const auto read = [&](const ExportedParameter& parameter,
                         const ExportedState& state, std::int64_t first,
                         std::span<std::byte> out) {
@@ -43,7 +43,7 @@ Converted write_quire(const Weights& weights, const std::string& folder,
                   at = std::ranges::copy(bytes, at).out;
                 });
     given += std::ssize(out);
-    if (progress) progress(given / 2, total);
+    if (progress) progress(given, total);
   };
   checkpoint::export_checkpoint(
       folder, {.parameters = exported(weights, options),

@@ -178,25 +178,30 @@ TEST(Safetensors, WritesWidestFirstThenByName) {
   EXPECT_EQ((file.bytes() - 19) % 8, 0);
 }
 
-// A sum of what another gives, which stands before it.
-TEST(Safetensors, AsksForLateTensorsLastAndPutsThemInTheirPlaces) {
+// One is made of what another gives, and stands before it.
+TEST(Safetensors, AsksATensorBehindAnotherAndPutsItInItsPlace) {
   const TempFolder folder;
   std::string given;
-  auto early = tensor("b", "U8", {3}, "");
-  early.give = [&](const ByteSink& sink) { sink(bytes_of(given = "abc")); };
-  auto late = tensor("a", "I64", {1}, "");
-  late.give = [&](const ByteSink& sink) { sink(bytes_of(given + "defgh")); };
-  late.late = true;
-  write_safetensors(folder / "x", {early, late}, {});
+  auto first = tensor("b", "U8", {3}, "");
+  first.give = [&](const ByteSink& sink) { sink(bytes_of(given = "abc")); };
+  auto second = tensor("a", "I64", {1}, "");
+  second.give = [&](const ByteSink& sink) { sink(bytes_of(given + "defgh")); };
+  second.behind = "b";
+  write_safetensors(folder / "x", {first, second}, {});
   const SafetensorsFile file(folder / "x");
   EXPECT_EQ(file.entries().front().name, "a");
   EXPECT_EQ(read_all(file, "a"), "abcdefgh");
   EXPECT_EQ(read_all(file, "b"), "abc");
-  late.give = [&](const ByteSink& sink) { sink(bytes_of("more than eight")); };
+  second.give = [&](const ByteSink& sink) {
+    sink(bytes_of("more than eight"));
+  };
   expect_mentions(usage_error_of([&] {
-                    write_safetensors(folder / "y", {early, late}, {});
+                    write_safetensors(folder / "y", {first, second}, {});
                   }),
                   {"\"a\"", "15", "8"});
+  expect_mentions(
+      usage_error_of([&] { write_safetensors(folder / "z", {second}, {}); }),
+      {"\"a\"", "\"b\"", "not there"});
 }
 
 TEST(Safetensors, KeepsAnyNameShapeAndType) {
