@@ -14,21 +14,14 @@
 namespace quire::failures {
 namespace {
 
-bool holds_all(const std::string& name, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    if (name.find(word) == std::string::npos) return false;
-  return true;
-}
-
 int run(const std::vector<std::string>& words) {
   const Stage stage;
   const CommandStage command(400);
   std::vector<Scene> scenes;
-  const auto add = [&](Scene scene) {
-    if (holds_all(scene.name, words)) scenes.push_back(std::move(scene));
-  };
-  for (const Cell& cell : full_matrix()) add(scene_of(cell, stage, {}));
-  for (Scene& scene : command.scenes()) add(std::move(scene));
+  for (const Cell& cell : full_matrix())
+    scenes.push_back(scene_of(cell, stage, {}));
+  for (Scene& scene : command.scenes()) scenes.push_back(std::move(scene));
+  keep(scenes, words);
   return play_and_count(scenes, 2);
 }
 

@@ -2,7 +2,6 @@
 // the disk. Prints what went wrong, and "N passed, M failed" as its last line.
 //
 //   check_kill [WORD...]   only the scenes whose names hold all the words
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -35,11 +34,7 @@ int run(const std::vector<std::string>& words) {
   std::vector<Scene> scenes;
   add_scenes("the run waits", waiting, scenes);
   add_scenes("the run goes on", background, scenes);
-  std::erase_if(scenes, [&](const Scene& scene) {
-    return std::ranges::any_of(words, [&](const std::string& word) {
-      return scene.name.find(word) == std::string::npos;
-    });
-  });
+  keep(scenes, words);
   return play_and_count(scenes, 2);
 }
 

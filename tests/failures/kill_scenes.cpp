@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <mutex>
 
@@ -17,6 +16,7 @@
 #include "quire/comm/run.h"
 #include "quire/core/error.h"
 #include "quire/train/run.h"
+#include "tests/support/token_language.h"
 
 namespace quire::failures {
 namespace {
@@ -28,20 +28,6 @@ using test::PowerLoss;
 constexpr int kVocabulary = 256;
 constexpr int kHalf = 4, kSaved = 6, kWhole = 8;  // steps
 constexpr double kTimeoutS = 20;
-
-// Tokens that are neither constant nor predictable at once.
-void write_tokens(const std::string& path, std::int32_t count) {
-  std::ofstream file(path, std::ios::binary);
-  const auto put = [&](std::uint32_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i)
-      file.put(static_cast<char>(value >> (8 * i) & 0xff));
-  };
-  for (const std::uint32_t word : {20240520u, 1u, std::uint32_t(count)})
-    put(word, 4);
-  for (int i = 3; i < 256; ++i) put(0, 4);
-  for (std::int32_t i = 0; i < count; ++i)
-    put(static_cast<std::uint32_t>((i * i + i / 3) % kVocabulary), 2);
-}
 
 class Silence final : public train::Sink {
   void write(const train::Event& /*event*/) override {}
@@ -309,7 +295,7 @@ void lose_power(std::size_t call, const KillStage& stage, const Place& place) {
 }  // namespace
 
 KillStage::KillStage(Way way) : way_(way) {
-  write_tokens(folder_ / "train.bin", 24 * 8 + 1);
+  data::write_u16(folder_ / "train.bin", data::varied(24 * 8 + 1, kVocabulary));
   fingerprint_ = run_healthy(1, kWhole, *this, folder_ / "whole");
   run_healthy(2, kHalf, *this, half_);
   power_loss_.emplace(half_, record());

@@ -135,6 +135,14 @@ void Place::expect_nothing_hidden(const std::string& folder) const {
            "left behind: " + entry.path().string());
 }
 
+void keep(std::vector<Scene>& scenes, const std::vector<std::string>& words) {
+  std::erase_if(scenes, [&](const Scene& scene) {
+    return std::ranges::any_of(words, [&](const std::string& word) {
+      return scene.name.find(word) == std::string::npos;
+    });
+  });
+}
+
 void play(const std::vector<Scene>& scenes, int jobs, const Tell& tell) {
   constexpr int kWaiting = 4;
   std::deque<const Scene*> waiting, others;

@@ -49,6 +49,9 @@ struct Scene {
   std::function<void(const Place&)> play;
 };
 
+// Leaves those whose names hold all the words.
+void keep(std::vector<Scene>& scenes, const std::vector<std::string>& words);
+
 // Plays `jobs` scenes at once, and of those that wait four times as many; tells
 // of each what it got wrong, "" if nothing, in any order.
 using Tell =

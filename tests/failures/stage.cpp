@@ -16,6 +16,7 @@
 #include "quire/train/generate.h"
 #include "quire/train/run.h"
 #include "tests/failures/strike.h"
+#include "tests/support/token_language.h"
 
 namespace quire::failures {
 namespace {
@@ -25,20 +26,6 @@ namespace fs = std::filesystem;
 constexpr int kVocabulary = 256;  // of bytes, so that it generates
 constexpr int kSteps = 6;
 constexpr const char* kPrompt = "In the";
-
-// Tokens that are neither constant nor predictable at once.
-void write_tokens(const std::string& path, std::int32_t count) {
-  std::ofstream file(path, std::ios::binary);
-  const auto put = [&](std::uint32_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i)
-      file.put(static_cast<char>(value >> (8 * i) & 0xff));
-  };
-  for (const std::uint32_t word : {20240520u, 1u, std::uint32_t(count)})
-    put(word, 4);
-  for (int i = 3; i < 256; ++i) put(0, 4);
-  for (std::int32_t i = 0; i < count; ++i)
-    put(static_cast<std::uint32_t>((i * i + i / 3) % kVocabulary), 2);
-}
 
 train::GenerateOptions generation(const std::string& model) {
   return {.model = model, .prompt = kPrompt, .tokens = 4, .threads = 1};
@@ -323,8 +310,9 @@ class Play {
 }  // namespace
 
 Stage::Stage() {
-  write_tokens(folder_ / "train.bin", 24 * 8 + 1);
-  write_tokens(folder_ / "validation.bin", 10 * 8 + 1);
+  data::write_u16(folder_ / "train.bin", data::varied(24 * 8 + 1, kVocabulary));
+  data::write_u16(folder_ / "validation.bin",
+                  data::varied(10 * 8 + 1, kVocabulary));
   const auto result =
       comm::run_threads(1, {}, [&](comm::Communicator& communicator) {
         const std::string folder = path("whole");

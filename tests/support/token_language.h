@@ -80,6 +80,14 @@ inline Ids counting(std::int32_t first, std::int32_t count) {
 }
 
 // A file of the ids 0, 1, 2, ...: a token tells its position.
+// Neither constant nor predictable at once.
+inline Ids varied(std::int32_t count, std::int32_t vocabulary) {
+  Ids ids;
+  for (std::int32_t i = 0; i < count; ++i)
+    ids.push_back((i * i + i / 3) % vocabulary);
+  return ids;
+}
+
 inline std::shared_ptr<const TokenSet> counting_tokens(const TempFolder& folder,
                                                        std::int32_t count) {
   return std::make_shared<TokenSet>(
