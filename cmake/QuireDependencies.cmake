@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 include(cmake/QuirePcre2.cmake)
+include(cmake/QuireUtf8proc.cmake)
 
 # Two folders of kernels/ compute matrix products, with a library each; QUIRE_OTHER_PRODUCTS is the one to leave out.
 if(QUIRE_ENABLE_ONEDNN)
@@ -28,13 +29,14 @@ target_compile_definitions(quire_xxhash INTERFACE "XXH_INLINE_ALL=")
 
 # The numbers of #define PREFIX_MAJOR, PREFIX_MINOR and so on in a header, joined by points.
 function(quire_header_version result header prefix)
-  file(STRINGS "${header}" lines REGEX "#define ${prefix}_(MAJOR|MINOR|RELEASE) ")
+  file(STRINGS "${header}" lines REGEX "#define ${prefix}_(MAJOR|MINOR|RELEASE|PATCH) ")
   list(TRANSFORM lines REPLACE ".*[^0-9]([0-9]+)[^0-9]*$" "\\1")
   list(JOIN lines "." version)
   set(${result} "${version}" PARENT_SCOPE)
 endfunction()
 quire_header_version(xxhash_version "${QUIRE_XXHASH_INCLUDE_DIR}/xxhash.h" XXH_VERSION)
 quire_header_version(pcre2_version "${QUIRE_PCRE2_INCLUDE_DIR}/pcre2.h" PCRE2)
+quire_header_version(utf8proc_version "${QUIRE_UTF8PROC_INCLUDE_DIR}/utf8proc.h" UTF8PROC_VERSION)
 
 string(JOIN ", " QUIRE_LIBRARIES "${products_version}" "nlohmann_json ${nlohmann_json_VERSION}" "fmt ${fmt_VERSION}"
-       "xxHash ${xxhash_version}" "PCRE2 ${pcre2_version}")
+       "xxHash ${xxhash_version}" "PCRE2 ${pcre2_version}" "utf8proc ${utf8proc_version}")

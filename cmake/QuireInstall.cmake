@@ -10,7 +10,7 @@ configure_package_config_file(cmake/quireConfig.cmake.in "${PROJECT_BINARY_DIR}/
                               INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/quireConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/quireConfig.cmake" "${PROJECT_BINARY_DIR}/quireConfigVersion.cmake"
-        cmake/QuirePcre2.cmake DESTINATION "${package_dir}")
+        cmake/QuirePcre2.cmake cmake/QuireUtf8proc.cmake DESTINATION "${package_dir}")
 
 foreach(target IN LISTS QUIRE_ROOM_TARGETS)
   string(REPLACE "quire_" "" room "${target}")
