@@ -39,3 +39,9 @@ jobs_that_fit() {
   if [ "$gib" -lt 1 ]; then gib=1; fi
   if [ "$gib" -lt "$cores" ]; then echo "$gib"; else echo "$cores"; fi
 }
+
+# build PRESET [OPTION...]: configures and builds, with options of cmake --build; the script ends where that fails.
+build() {
+  configure "$1"
+  cmake --build --preset "$1" -j "$(jobs_that_fit)" "${@:2}" >&2
+}
