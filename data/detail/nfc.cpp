@@ -66,7 +66,8 @@ class LooseCharacters {
     for (char32_t c = 0xc0; c < kEnd; ++c) {
       points.clear();
       decompose(c, points);
-      loose_[c] = combining_class(static_cast<utf8proc_int32_t>(c)) != 0;
+      if (combining_class(static_cast<utf8proc_int32_t>(c)) != 0)
+        loose_[c] = true;
       for (std::size_t i = 1; i < points.size(); ++i)
         loose_[static_cast<std::size_t>(points[i])] = true;
     }

@@ -31,6 +31,9 @@ TEST(Nfc, CombinesCharacters) {
            {"\u1100\u1161", "\uac00"},        // Hangul: two letters
            {"\u1112\u1161\u11ab", "\ud55c"},  // and three
            {"\uac00\u11a8", "\uac01"},
+           {"\u09c7\u09d7", "\u09cc"},  // vowels of two signs
+           {"\u1025\u102e", "\u1026"},
+           {"\U00011131\U00011127", "\U0001112e"},
            {"\u0958", "\u0915\u093c"},  // what is never combined
            {"\u0344", "\u0308\u0301"},
            {"\U0001d15e", "\U0001d157\U0001d165"},
