@@ -7,12 +7,13 @@
 //   bytes that are no UTF-8   the pattern runs over the stretches between them,
 //                             each as if a text began and ended there; every
 //                             such byte is a piece of its own
-//   a normalizer NFC          is accepted and not applied: the text is encoded
-//                             as it is. Text in NFC, as nearly all is, has the
-//                             ids of the original; warnings() says so
+//   a normalizer NFC          brings each of these stretches into Unicode's
+//                             normalization form C: decoded, it stands in that
+//                             form, and all else as it was
 //   a post-processor          is not applied: nothing is inserted
 //   added tokens              that are special as Specials says, others always;
-//                             the leftmost, of these the longest
+//                             the leftmost, of these the longest: before the
+//                             normalizer, those that want it behind it
 //
 // Refused, with the file and the key: every other model (WordPiece, Unigram),
 // byte_fallback, dropout, prefixes and suffixes, other normalizers and

@@ -24,7 +24,8 @@ struct TextPart {
 };
 
 // Immutable: const calls from any number of threads. Any bytes can be encoded,
-// and decode gives them back.
+// and decode gives them back; where the files of a tokenizer want a normal
+// form, text comes back in that form.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -48,8 +49,6 @@ class Tokenizer {
   virtual std::optional<std::int32_t> end_of_text() const = 0;
   // What make_tokenizer takes.
   virtual std::string name() const = 0;
-  // Where ids may differ from the original's, one line each.
-  virtual std::vector<std::string> warnings() const { return {}; }
 };
 
 // Every byte is its own id.

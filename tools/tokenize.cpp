@@ -138,7 +138,6 @@ Result result_of(const Parts& parts, const data::Tokenizer& tokenizer) {
 // Only where some are held out are the tokens counted first.
 int run(const Options& options, const Output& output) {
   const auto tokenizer = data::make_tokenizer(options.tokenizer);
-  for (const std::string& line : tokenizer->warnings()) warn(line);
   if (bytes_of(options.files) == 0)
     throw UsageError("the files hold no text; expected some to tokenize");
   std::int64_t train = std::numeric_limits<std::int64_t>::max();

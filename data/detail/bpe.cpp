@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quire/core/error.h"
+#include "quire/data/detail/nfc.h"
 #include "quire/data/detail/utf8.h"
 
 namespace quire::data {
@@ -15,11 +16,6 @@ std::vector<Pattern> patterns_of(const BpeParts& parts) {
   for (const std::string& pattern : parts.patterns)
     patterns.emplace_back(pattern, parts.source);
   return patterns;
-}
-
-std::vector<AddedToken> plain(std::vector<AddedToken> added) {
-  std::erase_if(added, [](const AddedToken& token) { return token.special; });
-  return added;
 }
 
 }  // namespace
@@ -50,16 +46,56 @@ class BpeTokenizer::Turn {
   std::unique_ptr<Worker> worker_;
 };
 
-// Cuts text between added tokens into pieces. Every function returns the bytes
-// whose pieces are settled, which is all of a text without more.
+// Cuts text into added tokens and pieces. Every function returns the bytes
+// whose ids are settled, which is all of a text without more.
 class BpeTokenizer::Cutter {
  public:
   using Subject = Pattern::Subject;
-  Cutter(const BpeTokenizer& tokenizer, Worker& worker,
+  Cutter(const BpeTokenizer& tokenizer, Specials specials, Worker& worker,
          std::vector<std::int32_t>& ids)
-      : tokenizer_(tokenizer), worker_(worker), ids_(ids) {}
+      : tokenizer_(tokenizer),
+        added_(specials == Specials::kRecognise ? tokenizer.all_added_
+                                                : tokenizer.plain_added_),
+        worker_(worker),
+        ids_(ids) {}
 
   std::size_t cut(const Subject& subject) {
+    return cut_at(added_.in_text, subject,
+                  [this](const Subject& part) { return cut_bytes(part); });
+  }
+
+ private:
+  // Until when a text that may change its form is settled.
+  struct Settled {
+    const NormalText* form = nullptr;  // null: no such text is being cut
+    std::size_t bytes = 0;
+    std::size_t ids = 0;
+  };
+
+  // At these tokens, and what stands between them by `cut`. A token that begins
+  // before `known` is known to its last byte.
+  template <class Cut>
+  std::size_t cut_at(const AddedTokens& added, const Subject& subject,
+                     const Cut& cut) {
+    const std::string_view text = subject.text;
+    const std::size_t ahead =
+        subject.more && added.longest() > 0 ? added.longest() - 1 : 0;
+    const std::size_t known = text.size() - std::min(text.size(), ahead);
+    std::size_t done = 0;
+    while (done < known) {
+      const auto hit = added.find(text, done, known);
+      const std::size_t end = hit ? hit->begin : known;
+      done += cut({.text = text.substr(done, end - done),
+                   .more = !hit && subject.more});
+      if (!hit) break;
+      ids_.push_back(hit->id);
+      done = hit->end;
+      settle(text.data() + done);
+    }
+    return done;
+  }
+
+  std::size_t cut_bytes(const Subject& subject) {
     const std::string_view text = subject.text;
     std::size_t done = 0;
     while (done < text.size()) {
@@ -69,14 +105,46 @@ class BpeTokenizer::Cutter {
           subject.more &&
           (valid == rest.size() || is_unfinished_utf8(rest.substr(valid)));
       const Subject stretch = {.text = rest.substr(0, valid), .more = open};
-      done += cut_from(0, stretch);
+      done += tokenizer_.parts_.nfc ? cut_normal(stretch) : cut_form(stretch);
       if (open) break;
       if (done < text.size()) piece(text.substr(done++, 1));
     }
     return done;
   }
 
- private:
+  // What of the form is settled may end where no byte of the text answers to
+  // it; it is settled up to the last place where one does.
+  std::size_t cut_normal(const Subject& subject) {
+    if (!subject.more) {
+      cut_form({.text = NormalText(subject.text).text()});
+      return subject.text.size();
+    }
+    const NormalText form(subject.text.substr(0, last_segment(subject.text)));
+    settled_ = {.form = &form, .ids = ids_.size()};
+    cut_form({.text = form.text(), .more = true});
+    settled_.form = nullptr;
+    ids_.resize(settled_.ids);
+    return settled_.bytes;
+  }
+
+  void settle(const char* end) {
+    if (settled_.form == nullptr) return;
+    const char* begin = settled_.form->text().data();
+    const auto bytes =
+        settled_.form->origin(static_cast<std::size_t>(end - begin));
+    if (bytes) settled_ = {settled_.form, *bytes, ids_.size()};
+  }
+
+  std::size_t cut_form(const Subject& subject) {
+    return cut_at(added_.in_form, subject, [this](const Subject& part) {
+      // What is known may end within a character.
+      const std::size_t whole =
+          part.more ? valid_utf8(part.text) : part.text.size();
+      return cut_from(0,
+                      {.text = part.text.substr(0, whole), .more = part.more});
+    });
+  }
+
   // By the patterns from number `first` on.
   std::size_t cut_from(std::size_t first, const Subject& subject) {
     const std::string_view text = subject.text;
@@ -93,6 +161,7 @@ class BpeTokenizer::Cutter {
       between(first, text.substr(done, match.begin - done));
       between(first, text.substr(match.begin, match.end - match.begin));
       done = match.end;
+      if (subject.more) settle(text.data() + done);
     }
     if (subject.more) return done;
     between(first, text.substr(done));
@@ -114,8 +183,10 @@ class BpeTokenizer::Cutter {
   }
 
   const BpeTokenizer& tokenizer_;
+  const Added& added_;
   Worker& worker_;
   std::vector<std::int32_t>& ids_;
+  Settled settled_;
 };
 
 BpeTokenizer::BpeTokenizer(BpeParts parts)
@@ -123,12 +194,25 @@ BpeTokenizer::BpeTokenizer(BpeParts parts)
       merges_(parts_.merges, parts_.source),
       byte_ids_(ids_of_bytes()),
       patterns_(patterns_of(parts_)),
-      plain_added_(plain(parts_.added)),
-      all_added_(parts_.added) {
+      plain_added_(added_tokens(Specials::kAsText)),
+      all_added_(added_tokens(Specials::kRecognise)) {
   if (parts_.ignore_merges) find_whole_pieces();
 }
 
 BpeTokenizer::~BpeTokenizer() = default;
+
+BpeTokenizer::Added BpeTokenizer::added_tokens(Specials specials) const {
+  std::vector<AddedToken> in_text;
+  std::vector<AddedToken> in_form;
+  for (AddedToken token : parts_.added) {
+    if (token.special && specials == Specials::kAsText) continue;
+    if (token.normalized && parts_.nfc)
+      token.text = std::string(NormalText(token.text).text());
+    (token.normalized ? in_form : in_text).push_back(std::move(token));
+  }
+  return {.in_text = AddedTokens(std::move(in_text)),
+          .in_form = AddedTokens(std::move(in_form))};
+}
 
 std::array<std::int32_t, 256> BpeTokenizer::ids_of_bytes() const {
   std::array<std::int32_t, 256> ids;
@@ -152,28 +236,11 @@ void BpeTokenizer::find_whole_pieces() {
   for (const AddedToken& token : parts_.added) whole_pieces_.erase(token.text);
 }
 
-// An added token that begins before `known` is known to its last byte.
 std::size_t BpeTokenizer::append(const TextPart& part,
                                  std::vector<std::int32_t>& ids) const {
   Turn turn(*this);
-  Cutter cutter(*this, turn.worker(), ids);
-  const std::string_view text = part.text;
-  const AddedTokens& added =
-      part.specials == Specials::kRecognise ? all_added_ : plain_added_;
-  const std::size_t ahead =
-      part.more && added.longest() > 0 ? added.longest() - 1 : 0;
-  const std::size_t known = text.size() - std::min(text.size(), ahead);
-  std::size_t done = 0;
-  while (done < known) {
-    const auto hit = added.find(text, done, known);
-    const std::size_t end = hit ? hit->begin : known;
-    const std::string_view stretch = text.substr(done, end - done);
-    done += cutter.cut({.text = stretch, .more = !hit && part.more});
-    if (!hit) break;
-    ids.push_back(hit->id);
-    done = hit->end;
-  }
-  return done;
+  Cutter cutter(*this, part.specials, turn.worker(), ids);
+  return cutter.cut({.text = part.text, .more = part.more});
 }
 
 void BpeTokenizer::append_piece(std::string_view piece, Worker& worker,

@@ -33,7 +33,6 @@ class BpeTokenizer final : public Tokenizer {
   }
   std::optional<std::int32_t> end_of_text() const override;
   std::string name() const override { return parts_.name; }
-  std::vector<std::string> warnings() const override { return parts_.warnings; }
 
  private:
   // The memory of one call; calls take turns with those that are there.
@@ -44,9 +43,16 @@ class BpeTokenizer final : public Tokenizer {
     PieceCache cache;
     Merger merger;
   };
+  // What stands for itself in a text. Those of `in_text` are found first, then
+  // those of `in_form` in the normal form of what is left.
+  struct Added {
+    AddedTokens in_text;
+    AddedTokens in_form;
+  };
   class Turn;
   class Cutter;
 
+  Added added_tokens(Specials specials) const;
   std::array<std::int32_t, 256> ids_of_bytes() const;
   void find_whole_pieces();
   void append_piece(std::string_view piece, Worker& worker,
@@ -56,8 +62,8 @@ class BpeTokenizer final : public Tokenizer {
   MergeTable merges_;
   std::array<std::int32_t, 256> byte_ids_;
   std::vector<Pattern> patterns_;
-  AddedTokens plain_added_;  // those that are not special
-  AddedTokens all_added_;
+  Added plain_added_;  // those that are not special
+  Added all_added_;
   // Where merges are ignored: token by its bytes, which lie in parts_.
   std::unordered_map<std::string_view, std::int32_t> whole_pieces_;
 

@@ -21,6 +21,7 @@ struct AddedToken {
   std::string text;
   std::int32_t id;
   bool special;
+  bool normalized = false;  // found in the text's normal form
 };
 
 struct BpeParts {
@@ -31,7 +32,7 @@ struct BpeParts {
   std::vector<std::string> patterns;  // each cuts what the one before left
   std::vector<AddedToken> added;
   bool ignore_merges = false;  // a piece that is a token is that token
-  std::vector<std::string> warnings;
+  bool nfc = false;            // text is brought into normalization form C
 };
 
 inline constexpr std::int64_t kMostIds = std::int64_t{1} << 22;

@@ -29,21 +29,22 @@ void require_model(const JsonAt& model) {
     require_absent(model, key);
 }
 
-// NFC, also as a sequence of it alone.
-bool is_nfc(const JsonAt& normalizer) {
-  if (normalizer.at("type").text() == "NFC") return true;
-  const JsonAt list = normalizer.at("normalizers");
-  return !list.is_null() && list.array().size() == 1 &&
-         *list.at(std::size_t{0}).at("type").value == "NFC";
+void require_nfc(const JsonAt& normalizer) {
+  const JsonAt type = normalizer.at("type");
+  if (type.text() != "NFC")
+    type.refuse("\"NFC\", or a \"Sequence\" of it, or no normalizer");
 }
 
-void read_normalizer(const JsonAt& normalizer, BpeParts& parts) {
-  if (normalizer.is_null()) return;
-  if (!is_nfc(normalizer)) normalizer.at("type").refuse("null or \"NFC\"");
-  parts.warnings.push_back(fmt::format(
-      "{} wants text in NFC; text is taken as it is, so ids of text in another "
-      "form differ from the original's",
-      parts.source));
+// NFC, also as a sequence of it alone.
+bool has_nfc(const JsonAt& normalizer) {
+  if (normalizer.is_null()) return false;
+  if (normalizer.at("type").text() != "Sequence") {
+    require_nfc(normalizer);
+    return true;
+  }
+  const JsonAt list = normalizer.at("normalizers");
+  for (std::size_t i = 0; i < list.array().size(); ++i) require_nfc(list.at(i));
+  return !list.value->empty();
 }
 
 void require_decoder(const JsonAt& decoder) {
@@ -59,7 +60,8 @@ AddedToken added_token(const JsonAt& at) {
     at.at("id").refuse(fmt::format("0 to {}", kMostIds - 1));
   return {.text = at.at("content").text(),
           .id = static_cast<std::int32_t>(id),
-          .special = at.at("special").flag()};
+          .special = at.at("special").flag(),
+          .normalized = at.at("normalized").flag()};
 }
 
 std::vector<AddedToken> added_tokens(const JsonAt& list) {
@@ -115,7 +117,7 @@ BpeParts tokenizer_json_parts(const TokenizerText& file) {
   parts.name = parts.source = file.source;
   const JsonAt model = root.at("model");
   require_model(model);
-  read_normalizer(root.at("normalizer"), parts);
+  parts.nfc = has_nfc(root.at("normalizer"));
   require_decoder(root.at("decoder"));
   parts.patterns = patterns_of(root.at("pre_tokenizer"));
   parts.added = added_tokens(root.at("added_tokens"));

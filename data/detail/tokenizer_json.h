@@ -1,7 +1,7 @@
 // tokenizer.json, one file with all of a tokenizer:
 //
 //   added_tokens    [{id, content, special, ...}]
-//   normalizer      null or NFC
+//   normalizer      null, NFC, or a Sequence of it
 //   pre_tokenizer   ByteLevel, Split, or a Sequence of them
 //   decoder         null or ByteLevel
 //   model           {type BPE, vocab {token: id}, merges, ...}

@@ -222,15 +222,86 @@ TEST(TokenizerJson, FindsAddedTokens) {
   EXPECT_EQ(tokenizer->decode(Ids{256, 258}), "<s>abcd");
 }
 
-TEST(TokenizerJson, SaysThatItDoesNotNormalize) {
-  Json json = tokenizer_json();
-  EXPECT_TRUE(parsed(json)->warnings().empty());
+// ---- normalization form C ---------------------------------------------------
+
+// Qwen's, with these tokens; pieces that are tokens are those tokens.
+Json nfc_json(const Texts& tokens = {}) {
+  Json json = tokenizer_json(tokens);
   json["normalizer"] = {{"type", "NFC"}};
-  const auto tokenizer = parsed(json);
-  ASSERT_EQ(tokenizer->warnings().size(), 1u);
-  EXPECT_NE(tokenizer->warnings()[0].find("the.json"), std::string::npos);
-  EXPECT_EQ(tokenizer->decode(tokenizer->encode("e\u0301")), "e\u0301");
+  json["pre_tokenizer"] = split_by(kQwenPattern);
+  json["model"]["ignore_merges"] = true;
+  return json;
 }
+
+TEST(TokenizerJson, BringsTextIntoItsForm) {
+  const Json one = nfc_json({"é", "Å", "각", " é"});
+  Json list = one;
+  list["normalizer"] = {
+      {"type", "Sequence"},
+      {"normalizers", {{{"type", "NFC"}}, {{"type", "NFC"}}}}};
+  for (const Json& json : {one, list}) {
+    const auto tokenizer = parsed(json);
+    EXPECT_EQ(tokenizer->encode("e\u0301"), (Ids{256}));
+    EXPECT_EQ(tokenizer->encode("\u212b e\u0301"), (Ids{257, 259}));
+    EXPECT_EQ(tokenizer->encode("\u1100\u1161\u11a8"), (Ids{258}));
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode("e\u0301")), "é");
+  }
+}
+
+TEST(TokenizerJson, LeavesTextAsItIsWithoutANormalizer) {
+  Json json = nfc_json({"é"});
+  for (const Json& none :
+       {Json(), Json{{"type", "Sequence"}, {"normalizers", Json::array()}}}) {
+    json["normalizer"] = none;
+    EXPECT_EQ(parsed(json)->decode(parsed(json)->encode("e\u0301")), "e\u0301");
+  }
+}
+
+// A mark behind a byte that is no text has nothing to join.
+TEST(TokenizerJson, LeavesBytesThatAreNoTextAsTheyAre) {
+  const auto tokenizer = parsed(nfc_json({"é"}));
+  EXPECT_EQ(tokenizer->encode("\xff"
+                              "e\u0301\xcc"),
+            (Ids{255, 256, 0xcc}));
+  EXPECT_EQ(each_decoded(*tokenizer, tokenizer->encode("e\xff\u0301")),
+            (Texts{"e", "\xff", "\xcc", "\x81"}));
+}
+
+TEST(TokenizerJson, FindsAddedTokensBeforeOrInTheForm) {
+  Json json = nfc_json({"é"});
+  json["model"]["merges"] = {spelled("\xc3") + " " + spelled("\xa9")};
+  json["added_tokens"] = {added_token("<e", 257, true),
+                          added_token("e\u0301t\u00e9", 258, false)};
+  const auto raw = parsed(json);
+  EXPECT_EQ(raw->encode("<e\u0301", Specials::kRecognise),
+            (Ids{257, 0xcc, 0x81}));
+  EXPECT_EQ(raw->encode("<e\u0301"), (Ids{'<', 256}));
+  EXPECT_EQ(raw->encode("e\u0301t\u00e9"), (Ids{258}));
+  EXPECT_EQ(raw->encode("\u00e9te\u0301"), (Ids{256, 't', 256}));
+  for (Json& token : json["added_tokens"]) token["normalized"] = true;
+  const auto formed = parsed(json);
+  EXPECT_EQ(formed->encode("<e\u0301", Specials::kRecognise), (Ids{'<', 256}));
+  EXPECT_EQ(formed->encode("\u00e9te\u0301"), (Ids{258}));
+  EXPECT_EQ(formed->decode(Ids{258}), "e\u0301t\u00e9");
+}
+
+// Blocks may end within a character and between a letter and its marks.
+TEST(TokenizerJson, GivesBlocksTheFormOfTheWhole) {
+  Json json = nfc_json({"é", "Å", "각", "q\u0301", "\u1ead"});
+  json["added_tokens"] = {added_token("<e", 261, false),
+                          added_token("te\u0301", 262, false)};
+  json["added_tokens"][1]["normalized"] = true;
+  std::string text = "\u0301<e\u0301te\u0301 a\u0302\u0323\xcc q\u0301e";
+  text += "\u1100\u1161\u11a8x\u0302\u0323y tte\u0301\xff\u212b e\u0301\xcc";
+  for (const char* pattern : {kQwenPattern, R"(\bok\b|.)", R"(.)"}) {
+    json["pre_tokenizer"] = split_by(pattern);
+    const auto tokenizer = parsed(json);
+    for (const std::size_t block : {1, 2, 3, 5, 7, 11})
+      EXPECT_EQ(in_blocks(*tokenizer, text, block), tokenizer->encode(text));
+  }
+}
+
+// ---- names ------------------------------------------------------------------
 
 TEST(TokenizerJson, KnowsWhatEndsATextByItsName) {
   Json json = tokenizer_json();
@@ -257,6 +328,11 @@ TEST(TokenizerJson, NamesTheKeyOfWhatItCannotDo) {
            {"/model/dropout", 0.1, {"model.dropout", "0.1"}},
            {"/model/end_of_word_suffix", "</w>", {"end_of_word_suffix"}},
            {"/normalizer", {{"type", "Lowercase"}}, {"normalizer.type"}},
+           {"/normalizer", {{"type", "NFD"}}, {"normalizer.type", "\"NFD\""}},
+           {"/normalizer", {{"type", "Sequence"}}, {"normalizers is null"}},
+           {"/normalizer",
+            {{"type", "Sequence"}, {"normalizers", {{{"type", "NFKC"}}}}},
+            {"normalizer.normalizers[0].type", "\"NFKC\""}},
            {"/pre_tokenizer", dots, {"pre_tokenizer.type", "Metaspace"}},
            {"/pre_tokenizer", nullptr, {"pre_tokenizer is null"}},
            {"/pre_tokenizer/add_prefix_space", true, {"add_prefix_space"}},
