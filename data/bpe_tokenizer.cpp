@@ -9,6 +9,7 @@
 #include "quire/data/detail/bpe.h"
 #include "quire/data/detail/gpt2_merges.h"
 #include "quire/data/detail/merges_text.h"
+#include "quire/data/detail/tokenizer_config.h"
 #include "quire/data/detail/tokenizer_file.h"
 #include "quire/data/detail/tokenizer_json.h"
 
@@ -54,6 +55,12 @@ BpeParts parts_of_pair(const std::string& vocabulary,
                   folder.string()));
 }
 
+void read_frame(const std::string& path, BpeParts& parts) {
+  if (!is_there(path)) return;
+  const std::string text = read_tokenizer_file(path);
+  parts.frame = config_frame({.text = text, .source = path}, parts);
+}
+
 BpeParts parts_of_folder(const fs::path& folder) {
   const std::string json = (folder / "tokenizer.json").string();
   if (is_there(json)) return parts_of_json(json);
@@ -62,7 +69,10 @@ BpeParts parts_of_folder(const fs::path& folder) {
   for (const auto& [vocabulary, merges] : kPairs) {
     const std::string ids = (folder / vocabulary).string();
     const std::string ranks = (folder / merges).string();
-    if (is_there(ids) && is_there(ranks)) return parts_of_pair(ids, ranks);
+    if (!is_there(ids) || !is_there(ranks)) continue;
+    BpeParts parts = parts_of_pair(ids, ranks);
+    read_frame((folder / "tokenizer_config.json").string(), parts);
+    return parts;
   }
   refuse_folder(folder);
 }

@@ -10,18 +10,19 @@
 //   a normalizer NFC          brings each of these stretches into Unicode's
 //                             normalization form C: decoded, it stands in that
 //                             form, and all else as it was
-//   a post-processor          is not applied: nothing is inserted
 //   added tokens              that are special as Specials says, others always;
 //                             the leftmost, of these the longest: before the
 //                             normalizer, those that want it behind it
+//   a post-processor          says what frame() is
 //
 // Refused, with the file and the key: every other model (WordPiece, Unigram),
-// byte_fallback, dropout, prefixes and suffixes, other normalizers and
+// byte_fallback, dropout, prefixes and suffixes, other normalizers, other
 // pre-tokenizers than ByteLevel and Split by a regular expression that isolates
-// its matches, add_prefix_space, and added tokens that strip or that want whole
-// words; vocabularies without all 256 bytes, with an id or a token twice, with
-// ids of 2^22 and more; merges of unknown tokens and merges that stand twice;
-// files of more than 256 MiB.
+// its matches, add_prefix_space, other post-processors than ByteLevel and
+// TemplateProcessing, and added tokens that strip or that want whole words;
+// vocabularies without all 256 bytes, with an id or a token twice, with ids of
+// 2^22 and more; merges of unknown tokens and merges that stand twice; files of
+// more than 256 MiB.
 //
 // A pattern is bounded in steps and memory per match; one that runs away is a
 // UsageError of the text's encoding.
@@ -45,8 +46,10 @@ std::unique_ptr<Tokenizer> gpt2_tokenizer();
 //   encoder.json and vocab.bpe
 //
 // The pairs of files say no pattern: they are cut by GPT-2's, and tokens that
-// no merge makes are special. Throws UsageError naming the file, and what to do
-// about a folder that has none of them.
+// no merge makes are special. Their frame is that of tokenizer_config.json:
+// bos_token if add_bos_token is true, eos_token if add_eos_token is; beside
+// tokenizer.json it is not read. Throws UsageError naming the file, and what to
+// do about a folder that has none of them.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& folder);
 
 // What files say, and where they lie: `source` is the path for messages.

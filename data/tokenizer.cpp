@@ -16,6 +16,14 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text,
   return ids;
 }
 
+std::vector<std::int32_t> Tokenizer::encode_prompt(
+    std::string_view text) const {
+  auto [ids, after] = frame();
+  append({.text = text, .specials = Specials::kRecognise}, ids);
+  ids.insert(ids.end(), after.begin(), after.end());
+  return ids;
+}
+
 std::size_t BytesTokenizer::append(const TextPart& part,
                                    std::vector<std::int32_t>& ids) const {
   ids.reserve(ids.size() + part.text.size());

@@ -23,6 +23,13 @@ struct TextPart {
   Specials specials = Specials::kAsText;
 };
 
+// The ids that a model's own tools put around a text that stands alone: Llama 3
+// begins every one with <|begin_of_text|>.
+struct Frame {
+  std::vector<std::int32_t> before;
+  std::vector<std::int32_t> after;
+};
+
 // Immutable: const calls from any number of threads. Any bytes can be encoded,
 // and decode gives them back; where the files of a tokenizer want a normal
 // form, text comes back in that form.
@@ -30,8 +37,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Ids in [0, vocabulary()); nothing is inserted. Throws UsageError where a
-  // tokenizer from a file cannot take the text, naming file and place.
+  // Ids in [0, vocabulary()); nothing is put around them. Throws UsageError
+  // where a tokenizer from a file cannot take the text, naming file and place.
   std::vector<std::int32_t> encode(std::string_view text,
                                    Specials specials = Specials::kAsText) const;
   // Appends the ids of the first bytes of the part, as many as have these ids
@@ -43,6 +50,11 @@ class Tokenizer {
   // characters. Throws UsageError with the place and the id of the first that
   // is no token.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+
+  // What the model's own tools make of a prompt: its ids in the frame, with
+  // special tokens recognised.
+  std::vector<std::int32_t> encode_prompt(std::string_view text) const;
+  virtual Frame frame() const { return {}; }
 
   virtual std::int64_t vocabulary() const = 0;
   // What stands between documents, where the vocabulary has such a token.

@@ -71,7 +71,7 @@ void check_options(const GenerateOptions& options, const SampleOptions& how) {
 // Every id of the prompt is one that the model knows.
 Ids ids_of(const std::string& prompt, const data::Tokenizer& tokenizer,
            const SavedFacts& facts) {
-  Ids ids = tokenizer.encode(prompt, data::Specials::kRecognise);
+  Ids ids = tokenizer.encode_prompt(prompt);
   const auto beyond =
       std::ranges::find_if(ids, [&](auto id) { return id >= facts.vocab; });
   if (beyond == ids.end()) return ids;

@@ -24,10 +24,11 @@ struct GenerateOptions {
 };
 
 // Collective; the result is the same on every rank. The tokenizer is that of
-// the model's files, or bytes for a vocabulary of 256 without any. The model
-// sees the last tokens that its context holds; a token that its files call the
-// end of a text ends this one and is no part of it. Throws UsageError for an
-// empty prompt, options out of range, and a model without a tokenizer.
+// the model's files, or bytes for a vocabulary of 256 without any; what it puts
+// around a prompt (data::Frame) is put there. The model sees the last tokens
+// that its context holds; a token that its files call the end of a text ends
+// this one and is no part of it. Throws UsageError for an empty prompt, options
+// out of range, and a model without a tokenizer.
 GenerateResult generate(const GenerateOptions& options,
                         comm::Communicator& communicator);
 

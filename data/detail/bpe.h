@@ -32,6 +32,7 @@ class BpeTokenizer final : public Tokenizer {
     return static_cast<std::int64_t>(parts_.tokens.size());
   }
   std::optional<std::int32_t> end_of_text() const override;
+  Frame frame() const override { return parts_.frame; }
   std::string name() const override { return parts_.name; }
 
  private:

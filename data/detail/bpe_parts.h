@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "quire/data/tokenizer.h"
+
 namespace quire::data {
 
 struct Merge {
@@ -33,6 +35,7 @@ struct BpeParts {
   std::vector<AddedToken> added;
   bool ignore_merges = false;  // a piece that is a token is that token
   bool nfc = false;            // text is brought into normalization form C
+  Frame frame;
 };
 
 inline constexpr std::int64_t kMostIds = std::int64_t{1} << 22;

@@ -130,6 +130,7 @@ BpeParts tokenizer_json_parts(const TokenizerText& file) {
   require_same_ids(parts, spellings);
   parts.tokens = spellings.tokens(parts.added);
   place_added_tokens(parts);
+  parts.frame = frame_of(root.at("post_processor"), parts);
   return parts;
 }
 

@@ -3,10 +3,12 @@
 //   added_tokens    [{id, content, special, ...}]
 //   normalizer      null, NFC, or a Sequence of it
 //   pre_tokenizer   ByteLevel, Split, or a Sequence of them
+//   post_processor  null, ByteLevel, TemplateProcessing, or a Sequence of them
 //   decoder         null or ByteLevel
 //   model           {type BPE, vocab {token: id}, merges, ...}
 //
-// What is written for the padding of batches, or inserts tokens, is not read.
+// What is written for the padding of batches, and for pairs of texts, is not
+// read.
 #pragma once
 
 #include <string>
@@ -23,5 +25,8 @@ BpeParts tokenizer_json_parts(const TokenizerText& file);
 
 // The patterns that cut a text, in their order; `where` is pre_tokenizer.
 std::vector<std::string> patterns_of(const JsonAt& pre_tokenizer);
+
+// What stands around a text, in tokens of parts.tokens.
+Frame frame_of(const JsonAt& post_processor, const BpeParts& parts);
 
 }  // namespace quire::data

@@ -78,6 +78,25 @@ TEST(Language, EndsATextWhereItsFilesSaySo) {
   EXPECT_EQ(ended.text, "");
 }
 
+// It begins with a token that the model does not know.
+TEST(Language, BeginsAPromptAsItsFilesSay) {
+  const TinyRuns tiny(256);
+  const std::string model = trained(tiny);
+  write_tokenizer(model);
+  const GenerateOptions options{.model = model, .prompt = "abc", .tokens = 1};
+  EXPECT_EQ(generate_on(1, options).tokens, 1);
+  testing::write_file(model + "/tokenizer_config.json",
+                      R"({"add_bos_token": true})");
+  const auto world = comm::run_threads(1, {.timeout_s = 20},
+                                       [&](comm::Communicator& communicator) {
+                                         generate(options, communicator);
+                                         return 0;
+                                       });
+  ASSERT_TRUE(world.failure);
+  expect_text(world.failure->message,
+              {"the prompt has token 256", "vocabulary is 256"});
+}
+
 TEST(Language, OfAModelWithoutATokenizerIsNone) {
   const auto weights = convert::open_weights(testing::data_path("llama_tiny"));
   const std::string refusal = testing::usage_error_of(
