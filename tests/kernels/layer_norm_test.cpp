@@ -46,8 +46,27 @@ LayerNormBackward apart(LayerNormBackward args) {
   return args;
 }
 
+// Row m, over the same memory.
+LayerNormForward row_of(LayerNormForward args, std::int64_t m) {
+  const Shape row{1, args.x.dim(1)};
+  args.x = args.x.range(m * row[1], row);
+  args.y = args.y.range(m * row[1], row);
+  args.mean = args.mean.range(m, 1);
+  args.rstd = args.rstd.range(m, 1);
+  return args;
+}
+LayerNormBackward row_of(LayerNormBackward args, std::int64_t m) {
+  const Shape row{1, args.x.dim(1)};
+  args.dy = args.dy.range(m * row[1], row);
+  args.x = args.x.range(m * row[1], row);
+  args.mean = args.mean.range(m, 1);
+  args.rstd = args.rstd.range(m, 1);
+  args.dx = args.dx.range(m * row[1], row);
+  return args;
+}
+
 constexpr std::int64_t kRows[] = {0, 1, 3, 67, 257};
-constexpr std::int64_t kWidths[] = {1, 3, 67, 385};
+constexpr std::int64_t kWidths[] = {1, 3, 67, 385, 777};
 
 template <class Fn>
 void for_sizes(Fn fn) {
@@ -145,17 +164,53 @@ TEST(LayerNorm, LeavesOutSumsOfFrozenParameters) {
 
 TEST(LayerNorm, RoundsBf16Once) {
   Cpu cpu(2);
-  const LayerNormForward forward = random_forward({67, 257}, DType::kBF16);
-  const LayerNormForward expected_forward = apart(forward);
-  layer_norm_forward(forward, cpu.stream);
-  reference::layer_norm_forward(expected_forward, cpu.stream);
-  expect_close(forward.y, expected_forward.y, 0.004);
-  const LayerNormBackward args = backward_of(forward);
-  const LayerNormBackward expected = apart(args);
-  layer_norm_backward(args, cpu.stream);
-  reference::layer_norm_backward(expected, cpu.stream);
-  expect_close(args.dx, expected.dx, 0.004);
-  expect_close(args.dgamma, expected.dgamma, 1e-5);
+  for (const std::int64_t width : {257, 777}) {
+    const LayerNormForward forward = random_forward({67, width}, DType::kBF16);
+    const LayerNormForward expected_forward = apart(forward);
+    layer_norm_forward(forward, cpu.stream);
+    reference::layer_norm_forward(expected_forward, cpu.stream);
+    expect_close(forward.y, expected_forward.y, 0.004);
+    const LayerNormBackward args = backward_of(forward);
+    const LayerNormBackward expected = apart(args);
+    layer_norm_backward(args, cpu.stream);
+    reference::layer_norm_backward(expected, cpu.stream);
+    expect_close(args.dx, expected.dx, 0.004);
+    expect_close(args.dgamma, expected.dgamma, 1e-5);
+  }
+}
+
+TEST(LayerNorm, GivesARowTheSameBitsAmongOthersAndAlone) {
+  Cpu cpu;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const LayerNormForward all = random_forward({7, 777}, dtype);
+    layer_norm_forward(all, cpu.stream);
+    const LayerNormBackward back = backward_of(all);
+    layer_norm_backward(back, cpu.stream);
+    for (std::int64_t m = 0; m < 7; ++m) {
+      const LayerNormForward one = apart(row_of(all, m));
+      layer_norm_forward(one, cpu.stream);
+      expect_same_bits(one.y, row_of(all, m).y);
+      const LayerNormBackward one_back = apart(row_of(back, m));
+      layer_norm_backward(one_back, cpu.stream);
+      expect_same_bits(one_back.dx, row_of(back, m).dx);
+    }
+  }
+}
+
+TEST(LayerNorm, WritesGradientsOverTheirInput) {
+  Cpu cpu(2);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const LayerNormForward forward = random_forward({67, 257}, dtype);
+    layer_norm_forward(forward, cpu.stream);
+    LayerNormBackward args = backward_of(forward);
+    const LayerNormBackward expected = apart(args);
+    args.dx = args.dy = copy_of(args.dy);
+    layer_norm_backward(args, cpu.stream);
+    layer_norm_backward(expected, cpu.stream);
+    expect_same_bits(args.dx, expected.dx);
+    expect_same_bits(args.dgamma, expected.dgamma);
+    expect_same_bits(args.dbeta, expected.dbeta);
+  }
 }
 
 TEST(LayerNorm, GivesTheSameBitsOnAnyNumberOfThreads) {

@@ -38,6 +38,23 @@ RmsNormBackward apart(RmsNormBackward args) {
   return args;
 }
 
+// Row m, over the same memory.
+RmsNormForward row_of(RmsNormForward args, std::int64_t m) {
+  const Shape row{1, args.x.dim(1)};
+  args.x = args.x.range(m * row[1], row);
+  args.y = args.y.range(m * row[1], row);
+  args.rstd = args.rstd.range(m, 1);
+  return args;
+}
+RmsNormBackward row_of(RmsNormBackward args, std::int64_t m) {
+  const Shape row{1, args.x.dim(1)};
+  args.dy = args.dy.range(m * row[1], row);
+  args.x = args.x.range(m * row[1], row);
+  args.rstd = args.rstd.range(m, 1);
+  args.dx = args.dx.range(m * row[1], row);
+  return args;
+}
+
 // A backward of a forward that the reference ran.
 RmsNormBackward random_backward(const Shape& shape, DType dtype) {
   Cpu cpu;
@@ -49,7 +66,8 @@ RmsNormBackward random_backward(const Shape& shape, DType dtype) {
 template <class Fn>
 void for_sizes(Fn fn) {
   for (const std::int64_t rows : {0, 1, 3, 67, 257}) {
-    for (const std::int64_t width : {1, 3, 67, 385}) fn(Shape{rows, width});
+    for (const std::int64_t width : {1, 3, 67, 385, 777})
+      fn(Shape{rows, width});
   }
 }
 
@@ -138,13 +156,33 @@ TEST(RmsNorm, LeavesOutTheSumsOfAFrozenGamma) {
 
 TEST(RmsNorm, WritesGradientsOverTheirInput) {
   Cpu cpu(2);
-  RmsNormBackward args = random_backward({67, 33}, DType::kF32);
-  const RmsNormBackward expected = apart(args);
-  args.dx = args.dy = copy_of(args.dy);
-  rms_norm_backward(args, cpu.stream);
-  rms_norm_backward(expected, cpu.stream);
-  expect_same_bits(args.dx, expected.dx);
-  expect_same_bits(args.dgamma, expected.dgamma);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    RmsNormBackward args = random_backward({67, 257}, dtype);
+    const RmsNormBackward expected = apart(args);
+    args.dx = args.dy = copy_of(args.dy);
+    rms_norm_backward(args, cpu.stream);
+    rms_norm_backward(expected, cpu.stream);
+    expect_same_bits(args.dx, expected.dx);
+    expect_same_bits(args.dgamma, expected.dgamma);
+  }
+}
+
+TEST(RmsNorm, GivesARowTheSameBitsAmongOthersAndAlone) {
+  Cpu cpu;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const RmsNormForward all = random_forward({7, 777}, dtype);
+    rms_norm_forward(all, cpu.stream);
+    const RmsNormBackward back = backward_of(all);
+    rms_norm_backward(back, cpu.stream);
+    for (std::int64_t m = 0; m < 7; ++m) {
+      const RmsNormForward one = apart(row_of(all, m));
+      rms_norm_forward(one, cpu.stream);
+      expect_same_bits(one.y, row_of(all, m).y);
+      const RmsNormBackward one_back = apart(row_of(back, m));
+      rms_norm_backward(one_back, cpu.stream);
+      expect_same_bits(one_back.dx, row_of(back, m).dx);
+    }
+  }
 }
 
 TEST(RmsNorm, RoundsBf16BeforeGammaMultiplies) {
@@ -164,17 +202,19 @@ TEST(RmsNorm, RoundsBf16BeforeGammaMultiplies) {
 
 TEST(RmsNorm, MatchesTheReferenceInBf16) {
   Cpu cpu(2);
-  const RmsNormForward forward = random_forward({67, 257}, DType::kBF16);
-  const RmsNormForward expected_forward = apart(forward);
-  rms_norm_forward(forward, cpu.stream);
-  reference::rms_norm_forward(expected_forward, cpu.stream);
-  expect_close(forward.y, expected_forward.y, 0.004);
-  const RmsNormBackward args = backward_of(forward);
-  const RmsNormBackward expected = apart(args);
-  rms_norm_backward(args, cpu.stream);
-  reference::rms_norm_backward(expected, cpu.stream);
-  expect_close(args.dx, expected.dx, 0.004);
-  expect_close(args.dgamma, expected.dgamma, 1e-5);
+  for (const std::int64_t width : {257, 777}) {
+    const RmsNormForward forward = random_forward({67, width}, DType::kBF16);
+    const RmsNormForward expected_forward = apart(forward);
+    rms_norm_forward(forward, cpu.stream);
+    reference::rms_norm_forward(expected_forward, cpu.stream);
+    expect_close(forward.y, expected_forward.y, 0.004);
+    const RmsNormBackward args = backward_of(forward);
+    const RmsNormBackward expected = apart(args);
+    rms_norm_backward(args, cpu.stream);
+    reference::rms_norm_backward(expected, cpu.stream);
+    expect_close(args.dx, expected.dx, 0.004);
+    expect_close(args.dgamma, expected.dgamma, 1e-5);
+  }
 }
 
 TEST(RmsNorm, GivesTheSameBitsOnAnyNumberOfThreads) {
