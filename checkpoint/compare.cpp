@@ -10,12 +10,6 @@
 namespace quire::checkpoint {
 namespace {
 
-// The state that holds a parameter's value.
-const ManifestState* value_of(const ManifestParameter& parameter) {
-  const auto* master = parameter.find("master");
-  return master != nullptr ? master : parameter.find("value");
-}
-
 class Differences {
  public:
   Differences(const Checkpoint& a, const Checkpoint& b) : a_(a), b_(b) {}
@@ -58,7 +52,7 @@ class Differences {
   void compare(const ManifestParameter& a, const ManifestParameter& b,
                Scope scope) {
     if (scope == Scope::kValues) {
-      compare(a.name, value_of(a), value_of(b));
+      compare(a.name, a.value(), b.value());
       return;
     }
     std::set<std::string> kinds;

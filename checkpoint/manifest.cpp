@@ -108,6 +108,11 @@ const ManifestState* ManifestParameter::find(std::string_view kind) const {
   return found == states.end() ? nullptr : &*found;
 }
 
+const ManifestState* ManifestParameter::value() const {
+  const ManifestState* master = find("master");
+  return master != nullptr ? master : find("value");
+}
+
 const ManifestParameter* Manifest::find(std::string_view parameter) const {
   const auto found =
       std::ranges::find(parameters, parameter, &ManifestParameter::name);

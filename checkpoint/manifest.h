@@ -48,6 +48,9 @@ struct ManifestParameter {
   std::vector<ManifestState> states;  // sorted by kind
 
   const ManifestState* find(std::string_view kind) const;
+  // Of the parameter's value: its master, of which a value may be a rounding,
+  // else its value; nullptr if it has neither.
+  const ManifestState* value() const;
 };
 
 // How far a run has come.

@@ -34,10 +34,6 @@ constexpr int kMostShards = 99999;  // five digits in a name
 // For headers, side files and the file system's own.
 constexpr std::int64_t kSlack = std::int64_t{16} << 20;
 
-bool is_real(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
-}
-
 const Writer& writer_of(const ConvertOptions& options) {
   const Writer& writer =
       *std::ranges::find(kWriters, options.to, &Writer::format);

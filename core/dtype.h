@@ -25,6 +25,11 @@ constexpr std::int64_t size_of(DType dtype) {
   return 0;
 }
 
+// fp32, bf16 and fp16.
+constexpr bool is_real(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+}
+
 // What layers compute in: fp32 and bf16.
 constexpr bool is_compute_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kBF16;

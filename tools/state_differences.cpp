@@ -32,8 +32,7 @@ void add(const ManifestParameter& parameter, checkpoint::Scope scope,
                                                                      &state};
     return;
   }
-  const auto* master = parameter.find("master");
-  const auto* value = master != nullptr ? master : parameter.find("value");
+  const auto* value = parameter.value();
   if (value != nullptr) states[parameter.name] = {&parameter, value};
 }
 
@@ -55,10 +54,6 @@ float widened(DType dtype, const std::byte* at) {
   if (dtype == DType::kBF16)
     return static_cast<float>(std::bit_cast<BFloat16>(bits));
   return static_cast<float>(std::bit_cast<Float16>(bits));
-}
-
-bool is_real(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
 }
 
 convert::ReadFloats reader_of(const Checkpoint& saved, const Named& named) {

@@ -14,7 +14,7 @@ namespace quire::convert {
 namespace {
 
 bool is_real(const std::optional<DType>& type) {
-  return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16;
+  return type && quire::is_real(*type);
 }
 
 std::int64_t numel_of(const ForeignTensor& tensor) {

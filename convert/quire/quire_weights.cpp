@@ -24,17 +24,6 @@ using checkpoint::Json;
 using checkpoint::ManifestParameter;
 using checkpoint::ManifestState;
 
-// What a parameter's value is stored as: a value may be a rounding of its
-// master.
-const ManifestState* value_of(const ManifestParameter& parameter) {
-  const auto* master = parameter.find("master");
-  return master != nullptr ? master : parameter.find("value");
-}
-
-bool is_real(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
-}
-
 Json config_of(const Checkpoint& saved) {
   return Json::parse(
       saved.manifest().config,
@@ -174,7 +163,7 @@ class QuireWeights final : public Weights {
   void add(const std::string& name, const std::string& source) {
     const ManifestParameter& held = *saved_.manifest().find(source);
     sources_[name] = source;
-    const ManifestState* value = value_of(held);
+    const ManifestState* value = held.value();
     if (value == nullptr || !is_real(value->dtype))
       throw UsageError(fmt::format(
           "{}: {} has {}; expected a master or a value of fp32, bf16 or fp16",
@@ -191,7 +180,7 @@ class QuireWeights final : public Weights {
     const std::lock_guard lock(mutex_);
     const std::string& source = sources_.at(held.name);
     const auto* parameter = saved_.manifest().find(source);
-    saved_.load(value_of(*parameter)->kind, source, first, dest);
+    saved_.load(parameter->value()->kind, source, first, dest);
   }
 
   Checkpoint saved_;

@@ -307,6 +307,19 @@ TEST(Expect, AllowsKindsThatNobodyAsksForOnlyIfToldSo) {
                   {"exp_avg:p0", "exp_avg_sq:p24\n    and 6 more"});
 }
 
+TEST(Manifest, AParametersValueIsItsMasterElseItsValue) {
+  const auto value_of = [](const std::vector<std::string>& kinds) {
+    ManifestParameter parameter;
+    for (const auto& kind : kinds)
+      parameter.states.push_back({kind, DType::kF32, 0, {}});
+    const ManifestState* value = parameter.value();
+    return value == nullptr ? std::string() : value->kind;
+  };
+  EXPECT_EQ(value_of({"exp_avg", "master", "value"}), "master");
+  EXPECT_EQ(value_of({"exp_avg", "value"}), "value");
+  EXPECT_EQ(value_of({"exp_avg"}), "");
+}
+
 TEST(Compare, ValuesOnlyOrTheWholeState) {
   const TempFolder a, b;
   Model other = kSmall;

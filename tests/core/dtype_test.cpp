@@ -36,6 +36,13 @@ TEST(DType, NamesAreReadBack) {
   EXPECT_EQ(size_of(DType::kI64), 8);
 }
 
+TEST(DType, OnlyNumbersWithAPointAreReal) {
+  for (const DType real : {DType::kF32, DType::kBF16, DType::kF16})
+    EXPECT_TRUE(is_real(real));
+  for (const DType other : {DType::kI32, DType::kI64, DType::kU8})
+    EXPECT_FALSE(is_real(other));
+}
+
 TEST(DType, AnUnknownNameIsRefusedWithTheKnownOnes) {
   try {
     parse_dtype("float32");
