@@ -50,19 +50,19 @@ double stretched(double frequency, const RotaryOptions& o) {
   return (1.0 - s) * slow + s * frequency;
 }
 
-double scaled(double frequency, const RotaryOptions& o) {
-  switch (o.scaling) {
+}  // namespace
+
+double scaled_frequency(double frequency, const RotaryOptions& options) {
+  switch (options.scaling) {
     case Scaling::kDefault:
       return frequency;
     case Scaling::kLinear:
-      return frequency / o.factor;
+      return frequency / options.factor;
     case Scaling::kLlama3:
-      return stretched(frequency, o);
+      return stretched(frequency, options);
   }
   return frequency;
 }
-
-}  // namespace
 
 std::vector<float> rotary_frequencies(const RotaryOptions& options,
                                       std::int64_t head_width) {
@@ -72,7 +72,8 @@ std::vector<float> rotary_frequencies(const RotaryOptions& options,
     const double exponent =
         -static_cast<double>(i) / static_cast<double>(head_width);
     const double frequency = std::pow(options.theta, exponent);
-    frequencies.push_back(static_cast<float>(scaled(frequency, options)));
+    frequencies.push_back(
+        static_cast<float>(scaled_frequency(frequency, options)));
   }
   return frequencies;
 }

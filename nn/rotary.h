@@ -25,6 +25,9 @@ struct RotaryOptions {
   friend bool operator==(const RotaryOptions&, const RotaryOptions&) = default;
 };
 
+// What the scaling makes of a frequency. REQUIRES: the options hold, as below.
+double scaled_frequency(double frequency, const RotaryOptions& options);
+
 // f_0 ... f_{D/2-1} in radians per token, computed in fp64 and rounded once.
 // UsageError unless head_width is even and positive, theta and factors are
 // positive and finite, and kLlama3 has an original_context and high > low.

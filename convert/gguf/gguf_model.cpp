@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <utility>
 #include <variant>
 
@@ -109,17 +108,6 @@ void put_keys(const LlamaOptions& options, Section& section) {
   section.number("rope.scaling.factor", options.rotary.factor);
 }
 
-double divisor(const nn::RotaryOptions& rotary, double frequency) {
-  const double wave = 2.0 * std::numbers::pi / frequency;
-  const auto context = static_cast<double>(rotary.original_context);
-  const double low = rotary.low_frequency_factor;
-  const double high = rotary.high_frequency_factor;
-  if (wave > context / low) return rotary.factor;
-  if (wave < context / high) return 1.0;
-  const double kept = (context / wave - low) / (high - low);
-  return 1.0 / ((1.0 - kept) / rotary.factor + kept);
-}
-
 }  // namespace
 
 std::string gguf_architecture(const Description& description,
@@ -161,7 +149,8 @@ std::vector<float> rope_divisors(const LlamaOptions& options) {
   for (std::int64_t i = 0; i < options.head_width / 2; ++i) {
     const double frequency = std::pow(static_cast<double>(options.rotary.theta),
                                       -2.0 * static_cast<double>(i) / width);
-    divisors.push_back(static_cast<float>(divisor(options.rotary, frequency)));
+    const double scaled = nn::scaled_frequency(frequency, options.rotary);
+    divisors.push_back(static_cast<float>(frequency / scaled));
   }
   return divisors;
 }

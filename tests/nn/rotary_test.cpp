@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numbers>
 
 #include "tests/support/tensors.h"
 
@@ -54,6 +55,16 @@ TEST(RotaryFrequencies, BlendTheWavesBetween) {
   const float frequency = 0.314159265f;
   expect_frequencies(llama3(1.0f / (frequency * frequency)),
                      {1.0f, frequency / 2});
+}
+
+TEST(ScaledFrequency, IsKeptBlendedOrDividedByTheWavesLength) {
+  const auto of_wave = [](double tokens) {
+    const double frequency = 2.0 * std::numbers::pi / tokens;
+    return frequency / scaled_frequency(frequency, llama3(1e4f));
+  };
+  EXPECT_EQ(of_wave(9.0), 1.0);
+  EXPECT_DOUBLE_EQ(of_wave(20.0), 2.0);
+  EXPECT_EQ(of_wave(41.0), 4.0);
 }
 
 TEST(RotaryFrequencies, NeedAnEvenHeadWidth) {
