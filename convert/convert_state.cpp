@@ -3,6 +3,7 @@
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/export.h"
 #include "quire/convert/convert.h"
+#include "quire/convert/detail/options.h"
 #include "quire/convert/detail/output.h"
 #include "quire/convert/detail/side_files.h"
 #include "quire/core/error.h"
@@ -17,7 +18,8 @@ using checkpoint::ExportedState;
 
 constexpr std::int64_t kSlack = std::int64_t{16} << 20;
 
-void check(const ConvertOptions& options) {
+void check_state(const ConvertOptions& options) {
+  check(options);
   if (options.to != Format::kQuire)
     throw UsageError(
         fmt::format("{} carries parameters only; expected --to quire for a "
@@ -63,7 +65,7 @@ Checkpoint open_state(const std::string& from) {
 Converted convert_state(const std::string& from, const std::string& out,
                         const ConvertOptions& options,
                         const ConvertProgress& progress) {
-  check(options);
+  check_state(options);
   const Checkpoint saved = open_state(from);
   const auto& manifest = saved.manifest();
   auto parameters = parameters_of(manifest);

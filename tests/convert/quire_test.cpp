@@ -193,6 +193,17 @@ TEST(ConvertState, IsOfCheckpointsAlone) {
                   }),
                   {"leave the type out"});
   expect_mentions(usage_error_of([&] {
+                    convert_state(
+                        run.path, out,
+                        {.to = Format::kQuire, .max_shard_bytes = 100});
+                  }),
+                  {"quire has no size of shards"});
+  expect_mentions(usage_error_of([&] {
+                    convert_state(run.path, out,
+                                  {.to = Format::kQuire, .shards = 100'000});
+                  }),
+                  {"100000 shards", "1 to 99999"});
+  expect_mentions(usage_error_of([&] {
                     convert_state(data_path("gpt2_tiny"), out,
                                   {.to = Format::kQuire});
                   }),
