@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "quire/checkpoint/detail/safetensors_types.h"
 #include "quire/checkpoint/json.h"
@@ -76,13 +77,25 @@ SafetensorsEntry read_entry(const std::string& name, const Json& json) {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::string& path, File::Links links)
-    : file_(File::open(path, links)) {
-  const std::string head = read_head(file_);
+SafetensorsFile::SafetensorsFile(const std::string& path, File::Links links,
+                                 std::shared_ptr<OpenFiles> others)
+    : path_(path), links_(links), open_(std::move(others)) {
+  const auto file = open_->keep(File::open(path, links));
+  bytes_ = file->bytes();
+  const std::string head = read_head(*file);
   buffer_ = static_cast<std::int64_t>(head.size());
   checksum_ = hash64(head);
   read_header(std::string_view(head).substr(kLengthBytes));
   check_ranges();
+}
+
+std::shared_ptr<const File> SafetensorsFile::file() const {
+  if (auto open = open_->find(path_)) return open;
+  File again = File::open(path_, links_);
+  if (again.bytes() != bytes_ || hash64(read_head(again)) != checksum_)
+    throw SystemError(
+        fmt::format("{} was changed while it was read; start again", path_));
+  return open_->keep(std::move(again));
 }
 
 void SafetensorsFile::read_header(std::string_view header) {
@@ -145,11 +158,11 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, std::int64_t first,
         "{} bits",
         path(), first, first, count, out.size(), entry.name, entry.numel,
         bits));
-  file_.read(buffer_ + entry.begin + first * bits / 8, out);
+  file()->read(buffer_ + entry.begin + first * bits / 8, out);
 }
 
 void SafetensorsFile::will_read(const SafetensorsEntry& entry) const {
-  file_.will_read(buffer_ + entry.begin, entry.end - entry.begin);
+  file()->will_read(buffer_ + entry.begin, entry.end - entry.begin);
 }
 
 }  // namespace quire::checkpoint

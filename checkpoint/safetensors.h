@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "quire/checkpoint/files.h"
+#include "quire/checkpoint/open_files.h"
 #include "quire/core/dtype.h"
 
 namespace quire::checkpoint {
@@ -37,7 +39,7 @@ struct SafetensorsEntry {
 // How the file says a type: "F32", "BF16", "F16", "I32", "I64", "U8".
 std::string_view safetensors_dtype(DType dtype);
 
-// Open for reading; const calls from any number of threads. Move-only.
+// For reading; const calls from any number of threads.
 class SafetensorsFile {
  public:
   static constexpr std::int64_t kMostHeader = 100'000'000;
@@ -45,10 +47,16 @@ class SafetensorsFile {
   // Checks everything before anything is read. UsageError naming the file and
   // the tensor.
   explicit SafetensorsFile(const std::string& path,
-                           File::Links links = File::Links::kFollow);
+                           File::Links links = File::Links::kFollow)
+      : SafetensorsFile(path, links, std::make_shared<OpenFiles>()) {}
+  // One of many: what `others` has let go of is opened again when it is read,
+  // with the same check of its links; SystemError unless size and header are
+  // still the same.
+  SafetensorsFile(const std::string& path, File::Links links,
+                  std::shared_ptr<OpenFiles> others);
 
-  const std::string& path() const { return file_.path(); }
-  std::int64_t bytes() const { return file_.bytes(); }
+  const std::string& path() const { return path_; }
+  std::int64_t bytes() const { return bytes_; }
   // XXH3-64 of length and header.
   std::uint64_t header_checksum() const { return checksum_; }
   const std::map<std::string, std::string>& metadata() const {
@@ -71,8 +79,12 @@ class SafetensorsFile {
  private:
   void read_header(std::string_view header);
   void check_ranges() const;
+  std::shared_ptr<const File> file() const;
 
-  File file_;
+  std::string path_;
+  File::Links links_;
+  std::shared_ptr<OpenFiles> open_;
+  std::int64_t bytes_ = 0;
   std::int64_t buffer_ = 0;  // where it starts in the file
   std::uint64_t checksum_ = 0;
   std::map<std::string, std::string> metadata_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
 
 #include "quire/checkpoint/shard/shard_writer.h"
 #include "quire/checkpoint/shard/shards.h"
@@ -99,11 +100,12 @@ Manifest collect(const std::string& folder, std::vector<ShardFile> files,
                  const SaveRequest& request,
                  const std::function<void()>& busy) {
   Manifest manifest = frame_of(request, std::move(files));
-  std::vector<SafetensorsFile> open;
+  const auto open = std::make_shared<OpenFiles>();
+  std::vector<SafetensorsFile> shards;
   Found found;
   for (const auto& file : manifest.files) {
-    open.push_back(open_shard(folder, file));
-    find_parts(open.back(), static_cast<int>(open.size()) - 1, found);
+    shards.push_back(open_shard(folder, file, open));
+    find_parts(shards.back(), static_cast<int>(shards.size()) - 1, found);
     busy();
   }
   add_empty_states(request, found);
@@ -113,7 +115,7 @@ Manifest collect(const std::string& folder, std::vector<ShardFile> files,
                                 .trainable = known.trainable,
                                 .states = {}};
     for (auto& [kind, state] : found[known.name]) {
-      hash_state(open, known.name, state);
+      hash_state(shards, known.name, state);
       parameter.states.push_back(std::move(state));
       busy();
     }

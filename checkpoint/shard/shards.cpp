@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
@@ -30,10 +31,12 @@ const SafetensorsEntry& entry_of(const SafetensorsFile& file,
 
 }  // namespace
 
-SafetensorsFile open_shard(const std::string& folder, const ShardFile& file) {
+SafetensorsFile open_shard(const std::string& folder, const ShardFile& file,
+                           std::shared_ptr<OpenFiles> others) {
   if (!is_plain_name(file.name))
     throw UsageError(fmt::format("{:?} is no plain file name", file.name));
-  SafetensorsFile open(joined(folder, file.name), File::Links::kRefuse);
+  SafetensorsFile open(joined(folder, file.name), File::Links::kRefuse,
+                       std::move(others));
   if (open.bytes() != file.bytes)
     throw UsageError(fmt::format(
         "{} has {} bytes; the manifest says {}: it was cut short or is of "

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,11 @@
 namespace quire::checkpoint {
 
 // Opens the file in `folder`; UsageError unless it is a regular file of that
-// name with the size and the header that are given.
-SafetensorsFile open_shard(const std::string& folder, const ShardFile& file);
+// name with the size and the header that are given. `others` as
+// SafetensorsFile's.
+SafetensorsFile open_shard(
+    const std::string& folder, const ShardFile& file,
+    std::shared_ptr<OpenFiles> others = std::make_shared<OpenFiles>());
 
 // The shards of a checkpoint, opened as they are asked for; those used last
 // stay open, whatever the number of ranks that wrote.

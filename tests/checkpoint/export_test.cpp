@@ -4,8 +4,10 @@
 
 #include <cstring>
 
+#include "quire/checkpoint/open_files.h"
 #include "quire/checkpoint/verify.h"
 #include "tests/checkpoint/checkpoint_language.h"
+#include "tests/support/many_files.h"
 
 namespace quire::checkpoint {
 namespace {
@@ -48,6 +50,15 @@ TEST(Export, IsACheckpointThatRanksWouldHaveSaved) {
     EXPECT_EQ(checkpoint.manifest().ranks, shards);
     expect_loads(checkpoint, kSmall);
   }
+}
+
+TEST(Export, HoldsAFewOfItsFilesOpenHoweverManyThereAre) {
+  constexpr int kMany = static_cast<int>(OpenFiles::kMost) + 6;
+  const Model wide{{{kMany * 256}}, {{"master", 0.0f}}};
+  const TempFolder folder;
+  const quire::testing::FewDescriptors few(kMany - 3);
+  export_checkpoint(folder.path(), export_of(wide, kMany));
+  EXPECT_TRUE(verify(folder.path()).empty());
 }
 
 TEST(Export, FillsItsFilesAlike) {
