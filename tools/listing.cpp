@@ -109,8 +109,9 @@ Listing list_checkpoint(const std::string& path) {
 
 Listing list_safetensors(const std::string& path) {
   auto files = std::make_shared<std::vector<SafetensorsFile>>();
+  const auto open = std::make_shared<checkpoint::OpenFiles>();
   for (const std::string& file : safetensors_files(path))
-    files->emplace_back(file);
+    files->emplace_back(file, checkpoint::File::Links::kFollow, open);
   Listing listing{.summary = {},
                   .files = Json::array(),
                   .tensors = {},

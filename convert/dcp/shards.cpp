@@ -165,9 +165,10 @@ bool holds_dcp_shards(const std::string& folder) {
 
 std::vector<ForeignTensor> open_shards(const std::string& folder) {
   Parts parts;
+  const auto open = std::make_shared<checkpoint::OpenFiles>();
   for (const auto& path : safetensors_of(folder)) {
-    const auto file =
-        std::make_shared<const SafetensorsFile>(path, File::Links::kRefuse);
+    const auto file = std::make_shared<const SafetensorsFile>(
+        path, File::Links::kRefuse, open);
     const auto info = file->metadata().find(kShardingKey);
     if (info == file->metadata().end())
       throw UsageError(

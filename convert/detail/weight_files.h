@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class WeightFiles {
   void add_all(const checkpoint::SafetensorsFile& file);
   void check_sizes(std::int64_t total, const std::string& path);
 
+  std::shared_ptr<checkpoint::OpenFiles> open_ =
+      std::make_shared<checkpoint::OpenFiles>();
   // By name; their addresses stay.
   std::map<std::string, checkpoint::SafetensorsFile> files_;
   std::map<std::string, Weight, std::less<>> weights_;

@@ -4,6 +4,7 @@
 
 #include "quire/convert/detail/writers.h"
 #include "tests/convert/model_folder.h"
+#include "tests/support/many_files.h"
 
 namespace quire::convert {
 namespace {
@@ -37,6 +38,17 @@ TEST(Dcp, ReadsRangesAcrossShards) {
                   {part.data<float>(), static_cast<std::size_t>(count)});
       expect_same_bits(part, all.range(first, count));
     }
+}
+
+// Of 211 rows, three in a file.
+TEST(Dcp, HoldsAFewFilesOpenHoweverManyThereAre) {
+  const TempFolder folder;
+  const auto tiny = open_weights(data_path("gpt2_tiny"));
+  convert(*tiny, folder / "out", {.to = Format::kDcp, .shards = 100});
+  const std::int64_t before = open_descriptors();
+  const auto weights = open_weights(folder / "out");
+  expect_same_weights(*weights, *tiny);
+  EXPECT_EQ(open_descriptors() - before, 64);
 }
 
 TEST(Dcp, TheFoldersOwnConfigurationCountsBeforeTheOneNamed) {
