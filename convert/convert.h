@@ -22,7 +22,8 @@ struct ConvertOptions {
   int shards = 1;
 };
 
-// Called after every tensor with the bytes written so far and those in all.
+// Called after every block of a tensor with the bytes written so far and those
+// in all.
 using ConvertProgress = std::function<void(std::int64_t, std::int64_t)>;
 
 struct Converted {

@@ -60,7 +60,7 @@ std::int64_t written_bytes(const Weights& weights,
   return bytes;
 }
 
-void ValueStream::give(const StoredParameter& parameter, const Range& range,
+void ValueStream::read(const StoredParameter& parameter, const Range& range,
                        DType dtype, const checkpoint::ByteSink& sink) {
   const std::int64_t end = range.first + range.count;
   for (std::int64_t at = range.first; at < end; at += kBlock) {
@@ -76,7 +76,29 @@ void ValueStream::give(const StoredParameter& parameter, const Range& range,
       overflowed_.insert(parameter.name);
     sink(cast_);
   }
-  done_ += range.count * size_of(dtype);
+}
+
+void ValueStream::give(const StoredParameter& parameter, const Range& range,
+                       DType dtype, const checkpoint::ByteSink& sink) {
+  read(parameter, range, dtype, [&](std::span<const std::byte> bytes) {
+    sink(bytes);
+    tell_written(std::ssize(bytes));
+  });
+}
+
+std::vector<std::byte> ValueStream::whole(const StoredParameter& parameter,
+                                          DType dtype) {
+  std::vector<std::byte> whole;
+  whole.reserve(static_cast<std::size_t>(bytes_of(dtype, parameter.shape)));
+  read(parameter, {0, parameter.shape.numel()}, dtype,
+       [&](std::span<const std::byte> bytes) {
+         whole.insert(whole.end(), bytes.begin(), bytes.end());
+       });
+  return whole;
+}
+
+void ValueStream::tell_written(std::int64_t bytes) {
+  done_ += bytes;
   if (progress_) progress_(std::min(done_, total_), total_);
 }
 

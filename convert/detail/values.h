@@ -34,7 +34,7 @@ inline DType written_dtype(const ConvertOptions& options,
 std::int64_t written_bytes(const Weights& weights,
                            const ConvertOptions& options);
 
-// Gives a model's parameters to a writer and keeps count.
+// Gives a model's parameters to a writer and tells how much is written.
 class ValueStream {
  public:
   // The weights are borrowed.
@@ -47,18 +47,24 @@ class ValueStream {
   struct Range {
     std::int64_t first, count;
   };
-  // Gives the elements of the range, in order, as `dtype`; then tells progress.
+  // Gives the elements of the range, in order, as `dtype`.
   void give(const StoredParameter& parameter, const Range& range, DType dtype,
             const checkpoint::ByteSink& sink);
   void give(const StoredParameter& parameter, DType dtype,
             const checkpoint::ByteSink& sink) {
     give(parameter, {0, parameter.shape.numel()}, dtype, sink);
   }
+  // All of it, for a writer that gives it in another order, and tells so.
+  std::vector<std::byte> whole(const StoredParameter& parameter, DType dtype);
+  void tell_written(std::int64_t bytes);
 
   // One line for every parameter of which finite elements became infinite.
   std::vector<std::string> warnings() const;
 
  private:
+  void read(const StoredParameter& parameter, const Range& range, DType dtype,
+            const checkpoint::ByteSink& sink);
+
   const Weights& weights_;
   ConvertProgress progress_;
   std::int64_t total_;

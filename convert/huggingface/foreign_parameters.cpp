@@ -33,11 +33,7 @@ ForeignParameter foreign(const Weights& weights,
 // The whole parameter is held, and its transpose given in pieces.
 void give_transposed(ValueStream& stream, const ForeignParameter& parameter,
                      const Rows& rows, const ByteSink& sink) {
-  std::vector<std::byte> whole;
-  whole.reserve(static_cast<std::size_t>(parameter.bytes()));
-  stream.give(*parameter.parameter, parameter.dtype, [&](auto bytes) {
-    whole.insert(whole.end(), bytes.begin(), bytes.end());
-  });
+  const auto whole = stream.whole(*parameter.parameter, parameter.dtype);
   const std::int64_t width = size_of(parameter.dtype);
   const std::int64_t row_bytes = parameter.shape[1] * width;
   const std::int64_t most = std::max<std::int64_t>(1, kPieceBytes / row_bytes);
@@ -53,6 +49,7 @@ void give_transposed(ValueStream& stream, const ForeignParameter& parameter,
                .count = count},
               whole, piece);
     sink(piece);
+    stream.tell_written(std::ssize(piece));
   }
 }
 

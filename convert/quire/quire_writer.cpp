@@ -30,9 +30,7 @@ std::vector<ExportedParameter> exported(const Weights& weights,
 Converted write_quire(const Weights& weights, const std::string& folder,
                       const ConvertOptions& options,
                       const ConvertProgress& progress) {
-  ValueStream values(weights, options, {});
-  const std::int64_t total = written_bytes(weights, options);
-  std::int64_t given = 0;
+  ValueStream values(weights, options, progress);
   const auto read = [&](const ExportedParameter& parameter,
                         const ExportedState& state, std::int64_t first,
                         std::span<std::byte> out) {
@@ -42,8 +40,6 @@ Converted write_quire(const Weights& weights, const std::string& folder,
                 [&](std::span<const std::byte> bytes) {
                   at = std::ranges::copy(bytes, at).out;
                 });
-    given += std::ssize(out);
-    if (progress) progress(given, total);
   };
   checkpoint::export_checkpoint(
       folder, {.parameters = exported(weights, options),
@@ -53,7 +49,7 @@ Converted write_quire(const Weights& weights, const std::string& folder,
                .notes = notes_of(weights.description())});
   copy_side_files(weights.description().side_files, folder);
   return {.parameters = std::ssize(weights.parameters()),
-          .bytes = total,
+          .bytes = written_bytes(weights, options),
           .warnings = values.warnings()};
 }
 
