@@ -22,6 +22,18 @@ std::string only_in(const std::string& name, const Weights& side) {
   return fmt::format("{} is only in {}", name, side.path());
 }
 
+// "" if they are equal.
+std::string line_of(const Weights& a, const Weights& b,
+                    const StoredParameter& parameter, const Shape& other) {
+  const Shape& shape = parameter.shape;
+  if (shape != other)
+    return fmt::format("{}: shape {} and {}", parameter.name, shape.to_string(),
+                       other.to_string());
+  const Difference found = between(a, b, parameter);
+  return found.count == 0 ? ""
+                          : to_string(parameter.name, found, shape.numel());
+}
+
 }  // namespace
 
 std::vector<std::string> compare(const Weights& a, const Weights& b) {
@@ -31,25 +43,14 @@ std::vector<std::string> compare(const Weights& a, const Weights& b) {
   std::vector<std::string> lines;
   for (const auto& parameter : a.parameters()) {
     const auto other = others.find(parameter.name);
-    if (other == others.end()) {
-      lines.push_back(only_in(parameter.name, a));
-      continue;
-    }
-    const Shape& shape = other->second->shape;
-    others.erase(other);
-    if (shape != parameter.shape) {
-      lines.push_back(fmt::format("{}: shape {} and {}", parameter.name,
-                                  parameter.shape.to_string(),
-                                  shape.to_string()));
-      continue;
-    }
-    const Difference found = between(a, b, parameter);
-    if (found.count > 0)
-      lines.push_back(
-          to_string(parameter.name, found, parameter.shape.numel()));
+    lines.push_back(other == others.end()
+                        ? only_in(parameter.name, a)
+                        : line_of(a, b, parameter, other->second->shape));
+    if (other != others.end()) others.erase(other);
   }
   for (const auto& [name, parameter] : others)
     lines.push_back(only_in(std::string(name), b));
+  std::erase(lines, "");
   return lines;
 }
 
