@@ -43,8 +43,9 @@ struct Loaded {
 };
 
 // Collective. `folder` is one checkpoint's. The stream's work is waited for
-// first. Takes a few MiB besides the parts. UsageError, the same on all ranks,
-// if the checkpoint is not as expected.
+// first. Takes a few MiB besides the parts, and the hashes of a stored part's
+// tiles, 8 bytes for 256 elements. UsageError, the same on all ranks, if the
+// checkpoint is not as expected.
 Loaded load(const std::string& folder, const LoadRequest& request,
             comm::Communicator& communicator, Stream& stream);
 

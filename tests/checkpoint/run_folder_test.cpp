@@ -104,6 +104,7 @@ TEST(RunFolder, PruneKeepsStepsOfTheirMultiplesToo) {
 TEST(RunFolder, LeftoversGoWithTheNextSaveAndNothingElseDoes) {
   const TempFolder run;
   fs::create_directory(run / ".step-00000005.tmp-12345678");
+  fs::create_directory(run / ".step-00000004.tmp-removed");
   fs::create_directory(run / ".step-x.tmp-12345678");
   fs::create_directory(run / ".git");
   std::ofstream(run / "metrics.jsonl") << "{}";
