@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "quire/comm/store.h"
 #include "quire/core/descriptor.h"
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::comm {
 namespace {
@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void throw_system(std::string_view what, const std::string& path) {
   throw SystemError(
-      fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
+      fmt::format("cannot {} {}: {}", what, path, reason_of(errno)));
 }
 
 std::chrono::nanoseconds nanoseconds(double seconds) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "quire/comm/launcher/pipe.h"
 #include "quire/comm/launcher/prefixed_output.h"
 #include "quire/comm/run.h"
+#include "quire/core/file_io.h"
 
 namespace quire::comm {
 namespace {
@@ -110,7 +110,7 @@ class CommandRun {
     }
     if (const int reason = report.reason(); reason != 0) {
       throw UsageError(fmt::format("cannot run {}: {}", options_.command[0],
-                                   std::strerror(reason)));
+                                   reason_of(reason)));
     }
   }
 

@@ -4,9 +4,9 @@
 #include <sys/signalfd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::comm {
 
@@ -18,7 +18,7 @@ ChildSignals::ChildSignals() {
   descriptor_ = Descriptor(signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor_.is_open()) {
     throw SystemError(
-        fmt::format("cannot wait for signals: {}", std::strerror(errno)));
+        fmt::format("cannot wait for signals: {}", reason_of(errno)));
   }
   pthread_sigmask(SIG_BLOCK, &held, &before_);
 }

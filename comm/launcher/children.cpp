@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::comm {
 namespace {
@@ -45,7 +45,7 @@ void Children::fork_one(const std::function<void()>& body) {
   const pid_t pid = fork();
   if (pid < 0) {
     throw SystemError(fmt::format("cannot start a process for rank {}: {}",
-                                  children_.size(), std::strerror(errno)));
+                                  children_.size(), reason_of(errno)));
   }
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -7,14 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+
+#include "quire/core/file_io.h"
 
 namespace quire::comm::local {
 namespace {
 
 [[noreturn]] void throw_system(std::string_view what, std::int64_t bytes) {
   throw SystemError(fmt::format("cannot {} {} bytes of shared memory: {}", what,
-                                bytes, std::strerror(errno)));
+                                bytes, reason_of(errno)));
 }
 
 std::byte* map_pages(std::int64_t bytes, int flags, int descriptor) {
@@ -55,7 +56,7 @@ std::shared_ptr<Memory> Memory::open(const std::string& path,
   Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!descriptor.is_open()) {
     throw SystemError(fmt::format("cannot open the shared memory {}: {}", path,
-                                  std::strerror(errno)));
+                                  reason_of(errno)));
   }
   struct stat status {};
   if (fstat(descriptor.number(), &status) != 0 || status.st_size < bytes) {

@@ -1,11 +1,11 @@
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 #include "quire/core/version.h"
 #include "quire/train/json/json_line.h"
 #include "quire/train/sink.h"
@@ -108,7 +108,7 @@ class JsonLinesSink final : public Sink {
 
   [[noreturn]] void fail(const std::string& what) const {
     throw SystemError("metrics file " + path_ + " " + what + ": " +
-                      std::strerror(errno));
+                      reason_of(errno));
   }
 
   std::string path_;
