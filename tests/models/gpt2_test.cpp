@@ -6,6 +6,7 @@
 
 #include "tests/support/golden.h"
 #include "tests/support/lane.h"
+#include "tests/support/lane_memory.h"
 #include "tests/support/parameters.h"
 
 namespace quire::models {
@@ -171,32 +172,10 @@ TEST(Gpt2, ComputesInBf16WithGradientsInFp32) {
                from(tiny.golden, "grad.", "h.1.mlp.c_fc.weight"), 0.1);
 }
 
-MemoryReport memory_of(Device device) {
-  Cpu cpu(1, device);
-  const nn::Model model = gpt2(kTiny);
-  PlainParameters parameters = initial_parameters(model, cpu);
-  const auto ids = [&](const Tensor& values) {
-    return device == Device::kMeta ? cpu.empty(DType::kI32, values.shape())
-                                   : values;
-  };
-  const Batch batch{.inputs = {{"tokens", ids(random_ids({4, 33}, 211, 1))}},
-                    .targets = {{"targets", ids(random_ids({4, 33}, 211, 2))}}};
-  cpu.allocator.reset_peak();
-  const MemoryReport before = cpu.allocator.report();
-  run_lane({.model = model,
-            .loss = nn::CrossEntropy(),
-            .batch = batch,
-            .context = {.stream = &cpu.stream,
-                        .allocator = &cpu.allocator,
-                        .parameters = &parameters}});
-  MemoryReport report = cpu.allocator.report();
-  for (std::size_t i = 0; i < report.peak.size(); ++i)
-    report.peak[i] -= before.current[i];
-  return report;
-}
-
 TEST(Gpt2, TakesOnTheMetaDeviceTheMemoryOfTheCpu) {
-  EXPECT_EQ(memory_of(Device::kMeta).peak, memory_of(Device::kCpu).peak);
+  const nn::Model model = gpt2(kTiny);
+  EXPECT_EQ(lane_memory(model, kTiny.vocab, Device::kMeta).peak,
+            lane_memory(model, kTiny.vocab, Device::kCpu).peak);
 }
 
 TEST(Gpt2, TakesNoMoreTokensThanItsContext) {

@@ -4,6 +4,7 @@
 
 #include "tests/support/golden_llamas.h"
 #include "tests/support/lane.h"
+#include "tests/support/lane_memory.h"
 #include "tests/support/parameters.h"
 
 namespace quire::models {
@@ -107,35 +108,11 @@ TEST_P(Llama, ComputesInBf16WithGradientsInFp32) {
                foreign(checkpoint.golden, "grad.", norm), 0.1);
 }
 
-MemoryReport memory_of(const LlamaOptions& options, Device device) {
-  Cpu cpu(1, device);
-  const nn::Model model = llama(options);
-  PlainParameters parameters = initial_parameters(model, cpu);
-  const auto ids = [&](std::uint64_t key) {
-    const Tensor values = random_ids({4, 33}, options.vocab, key);
-    return device == Device::kMeta ? cpu.empty(DType::kI32, values.shape())
-                                   : values;
-  };
-  const Batch batch{.inputs = {{"tokens", ids(1)}},
-                    .targets = {{"targets", ids(2)}}};
-  cpu.allocator.reset_peak();
-  const MemoryReport before = cpu.allocator.report();
-  run_lane({.model = model,
-            .loss = nn::CrossEntropy(),
-            .batch = batch,
-            .context = {.stream = &cpu.stream,
-                        .allocator = &cpu.allocator,
-                        .parameters = &parameters}});
-  MemoryReport report = cpu.allocator.report();
-  for (std::size_t i = 0; i < report.peak.size(); ++i)
-    report.peak[i] -= before.current[i];
-  return report;
-}
-
 TEST_P(Llama, TakesOnTheMetaDeviceTheMemoryOfTheCpu) {
   const LlamaOptions& options = GetParam().options;
-  EXPECT_EQ(memory_of(options, Device::kMeta).peak,
-            memory_of(options, Device::kCpu).peak);
+  const nn::Model model = llama(options);
+  EXPECT_EQ(lane_memory(model, options.vocab, Device::kMeta).peak,
+            lane_memory(model, options.vocab, Device::kCpu).peak);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Llama, ::testing::ValuesIn(golden_llamas()),
