@@ -79,7 +79,6 @@ inline Ids counting(std::int32_t first, std::int32_t count) {
   return ids;
 }
 
-// A file of the ids 0, 1, 2, ...: a token tells its position.
 // Neither constant nor predictable at once.
 inline Ids varied(std::int32_t count, std::int32_t vocabulary) {
   Ids ids;
@@ -88,6 +87,7 @@ inline Ids varied(std::int32_t count, std::int32_t vocabulary) {
   return ids;
 }
 
+// A file of the ids 0, 1, 2, ...: a token tells its position.
 inline std::shared_ptr<const TokenSet> counting_tokens(const TempFolder& folder,
                                                        std::int32_t count) {
   return std::make_shared<TokenSet>(

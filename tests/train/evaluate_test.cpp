@@ -26,7 +26,7 @@ data::Ids part(const data::Ids& ids, int begin, int end) {
 TEST(Evaluate, CountsEveryTargetOnceToTheLastToken) {
   TinyRuns tiny;
   run(tiny.config());
-  const data::Ids ids = text_of(21, 16);
+  const data::Ids ids = data::varied(21, 16);
   const auto loss_of = [&](const data::Ids& text) {
     const auto data = tiny.write_tokens("part.bin", text);
     return evaluate_on(1, {.model = tiny.path("run"), .data = data});
@@ -43,7 +43,7 @@ TEST(Evaluate, CountsEveryTargetOnceToTheLastToken) {
 
 TEST(Evaluate, GivesTheRunsOwnValidationLossOnAnyNumberOfRanks) {
   TinyRuns tiny;
-  const auto data = tiny.write_tokens("validation.bin", text_of(53, 16));
+  const auto data = tiny.write_tokens("validation.bin", data::varied(53, 16));
   const RunOutcome trained =
       run(tiny.config({"data.validation=" + data}), {.ranks = 2});
   ASSERT_TRUE(trained.result->validation);

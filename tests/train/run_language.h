@@ -21,19 +21,12 @@ namespace quire::train {
 
 using testing::TempFolder;
 
-// Tokens that are neither constant nor predictable at once.
-inline data::Ids text_of(std::int32_t count, std::int32_t vocabulary) {
-  data::Ids ids(static_cast<std::size_t>(count));
-  for (std::int32_t i = 0; i < count; ++i)
-    ids[static_cast<std::size_t>(i)] = (i * i + i / 3) % vocabulary;
-  return ids;
-}
-
 // 16 samples of 8 tokens, 4 lanes of one sample: 4 steps are an epoch.
 class TinyRuns {
  public:
   explicit TinyRuns(std::int32_t vocabulary = 16) : vocabulary_(vocabulary) {
-    data::write_u16(folder_ / "train.bin", text_of(16 * 8 + 1, vocabulary));
+    data::write_u16(folder_ / "train.bin",
+                    data::varied(16 * 8 + 1, vocabulary));
   }
 
   std::string path(const std::string& name) const { return folder_ / name; }

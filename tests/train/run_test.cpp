@@ -66,7 +66,7 @@ TEST(Run, NeedsWhatWasPredictedWhereverItsLanesLieInTheTree) {
 
 TEST(Run, NeedsWhatWasPredictedWhenItEvaluates) {
   TinyRuns tiny;
-  tiny.write_tokens("validation.bin", text_of(45, 16));
+  tiny.write_tokens("validation.bin", data::varied(45, 16));
   const auto config = tiny.config(
       {"data.validation=" + tiny.path("validation.bin"), "evaluate.every=2"});
   const RunOutcome outcome = run(config, {.ranks = 3});
@@ -160,7 +160,7 @@ TEST(Run, RefusesAFolderThatIsNotEmpty) {
 
 TEST(Run, NamesTheTokenThatIsOutsideTheVocabulary) {
   TinyRuns tiny;
-  data::Ids ids = text_of(100, 16);
+  data::Ids ids = data::varied(100, 16);
   ids[70] = 16;
   tiny.write_tokens("train.bin", ids);
   const RunOutcome outcome = attempt(tiny.config(), {.ranks = 2});
@@ -275,7 +275,7 @@ TEST(Resume, OfDamageLeavesNothingInANewFolder) {
 TEST(Resume, NamesTheKeysThatMakeItAnotherRun) {
   TinyRuns tiny;
   run(tiny.config());
-  tiny.write_tokens("other.bin", text_of(150, 15));
+  tiny.write_tokens("other.bin", data::varied(150, 15));
   const auto other =
       attempt(tiny.config({"seed=6", "batch.lanes=2", "optimizer.lr=0.5",
                            "data.train=" + tiny.path("other.bin")}),
