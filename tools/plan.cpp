@@ -17,7 +17,7 @@ struct Options {
 };
 
 constexpr int kNothingFits = 1;
-constexpr int kMostRanks = 1024;
+constexpr int kMostPlannedRanks = 1024;
 
 // "1,2,4". CLI11 would take an empty place for none.
 std::vector<int> counts_of(const std::string& text) {
@@ -27,11 +27,12 @@ std::vector<int> counts_of(const std::string& text) {
     int count = 0;
     const char* end = text.data() + comma;
     const auto [stop, error] = std::from_chars(text.data() + begin, end, count);
-    if (error != std::errc() || stop != end || count < 1 || count > kMostRanks)
+    if (error != std::errc() || stop != end || count < 1 ||
+        count > kMostPlannedRanks)
       throw CLI::ValidationError(
           "-n", fmt::format("{} is no list of numbers from 1 to {}; expected "
                             "one such as 1,2,4",
-                            text.empty() ? "\"\"" : text, kMostRanks));
+                            text.empty() ? "\"\"" : text, kMostPlannedRanks));
     counts.push_back(count);
     begin = comma + 1;
   }

@@ -28,8 +28,7 @@ Tensor tokens_of(std::int64_t samples, std::int64_t sequence,
   return tensor_over(data, DType::kI32, {samples, sequence}, values);
 }
 
-// XXH3-64 over the sorted (parameter, kind, element) hashes: here simply a sum
-// of element hashes, which no order changes.
+// A sum of elements' hashes, which neither order nor sharding changes.
 std::uint64_t hash_of(const engine::Engine& engine) {
   std::uint64_t sum = 0;
   for (const engine::StateRange& range : engine.owned_state()) {

@@ -20,7 +20,7 @@ std::size_t length_of(char byte) {
   return 1;
 }
 
-// Bytes at the end that a character lacks its own end after.
+// Bytes of an unfinished character at the end of `text`; 0 if there is none.
 std::size_t unfinished(std::string_view text) {
   const std::size_t most = std::min(text.size(), kLongest - 1);
   for (std::size_t count = 1; count <= most; ++count) {

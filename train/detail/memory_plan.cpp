@@ -10,7 +10,7 @@
 namespace quire::train {
 namespace {
 
-constexpr int kMostRanks = 64;  // that a suggestion goes up to
+constexpr int kMostSuggestedRanks = 64;
 
 int widest(const RunConfig& config, int ranks) {
   return static_cast<int>(divide_up(config.batch.lanes, ranks));
@@ -48,7 +48,7 @@ class Suggestions {
     return fmt::format(
         "no number of ranks up to {} would fit: make the model, "
         "batch.lane_samples or data.sequence smaller",
-        kMostRanks);
+        kMostSuggestedRanks);
   }
 
  private:
@@ -85,8 +85,8 @@ class Suggestions {
     int enough = too_few;
     do {
       too_few = enough;
-      if (too_few >= kMostRanks) return;
-      enough = std::min(2 * too_few, kMostRanks);
+      if (too_few >= kMostSuggestedRanks) return;
+      enough = std::min(2 * too_few, kMostSuggestedRanks);
     } while (!fit_of(with(enough)));
     while (enough - too_few > 1) {
       const int middle = (too_few + enough) / 2;
