@@ -5,6 +5,7 @@
 
 #include "quire/convert/detail/options.h"
 #include "quire/convert/detail/output.h"
+#include "quire/convert/detail/side_files.h"
 #include "quire/convert/detail/values.h"
 #include "quire/convert/detail/writers.h"
 
@@ -26,9 +27,6 @@ constexpr std::array kWriters = {
     Writer{Format::kLlmc, write_llmc, Output::Kind::kFile},
     Writer{Format::kGguf, write_gguf, Output::Kind::kFile}};
 
-// For headers, side files and the file system's own.
-constexpr std::int64_t kSlack = std::int64_t{16} << 20;
-
 }  // namespace
 
 Converted convert(const Weights& weights, const std::string& out,
@@ -37,10 +35,13 @@ Converted convert(const Weights& weights, const std::string& out,
   check(options);
   const Writer& writer =
       *std::ranges::find(kWriters, options.to, &Writer::format);
-  Output output(out, writer.makes, written_bytes(weights, options) + kSlack);
-  Converted done = writer.write(weights, output.path(), options, progress);
-  output.publish();
-  return done;
+  // What is surely written; headers come on top.
+  std::int64_t bytes = written_bytes(weights, options);
+  if (writer.makes == Output::Kind::kFolder)
+    bytes += bytes_in(weights.description().side_files);
+  Output output(out, writer.makes, bytes);
+  return output.made_by(
+      [&] { return writer.write(weights, output.path(), options, progress); });
 }
 
 }  // namespace quire::convert

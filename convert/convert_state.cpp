@@ -16,8 +16,6 @@ using checkpoint::Checkpoint;
 using checkpoint::ExportedParameter;
 using checkpoint::ExportedState;
 
-constexpr std::int64_t kSlack = std::int64_t{16} << 20;
-
 void check_state(const ConvertOptions& options) {
   check(options);
   if (options.to != Format::kQuire)
@@ -80,23 +78,24 @@ Converted convert_state(const std::string& from, const std::string& out,
     given += std::ssize(out);
     if (progress) progress(given, total);
   };
-  Output output(out, Output::Kind::kFolder, total + kSlack);
-  const auto print = checkpoint::export_checkpoint(
-      output.path(), {.parameters = std::move(parameters),
-                      .read = read,
-                      .shards = options.shards,
-                      .progress = manifest.progress,
-                      .config = manifest.config,
-                      .kernels = manifest.kernels,
-                      .notes = manifest.notes});
-  if (print != manifest.fingerprint())
-    throw SystemError(
-        fmt::format("{} changed while it was read; start again", from));
-  copy_side_files(side_files(saved.folder()), output.path());
-  output.publish();
-  return {.parameters = std::ssize(manifest.parameters),
-          .bytes = total,
-          .warnings = saved.skipped()};
+  Output output(out, Output::Kind::kFolder, total);
+  return output.made_by([&] {
+    const auto print = checkpoint::export_checkpoint(
+        output.path(), {.parameters = std::move(parameters),
+                        .read = read,
+                        .shards = options.shards,
+                        .progress = manifest.progress,
+                        .config = manifest.config,
+                        .kernels = manifest.kernels,
+                        .notes = manifest.notes});
+    if (print != manifest.fingerprint())
+      throw SystemError(
+          fmt::format("{} changed while it was read; start again", from));
+    copy_side_files(side_files(saved.folder()), output.path());
+    return Converted{.parameters = std::ssize(manifest.parameters),
+                     .bytes = total,
+                     .warnings = saved.skipped()};
+  });
 }
 
 }  // namespace quire::convert

@@ -66,6 +66,10 @@ class Weights {
   // hash.
   virtual void read(std::string_view parameter, std::int64_t first,
                     std::span<std::byte> out) const = 0;
+
+  // Tensors that made way for one that was renamed, by the names that
+  // OpenOptions::ignore knew them by.
+  virtual std::span<const std::string> made_way() const { return {}; }
 };
 
 struct OpenOptions {
@@ -80,14 +84,23 @@ struct OpenOptions {
   bool partial = false;
   // A tensor's name in the files -> the parameter as which it is read, in that
   // parameter's layout. UsageError for a name that the files do not have, and
-  // where two tensors would be one parameter.
+  // where two tensors would be one parameter, unless the other's name, as a
+  // tensor or as that parameter, matches one of the patterns to ignore: then
+  // it makes way.
   std::map<std::string, std::string> rename = {};
+  std::vector<std::string> ignore = {};
 };
 
 // What `path` is, by its content and never by its name alone. UsageError: what
 // it is instead, and for pickle files the command that turns them into
 // safetensors.
 Format format_of(const std::string& path);
+
+// The files of a Hugging Face folder's tensors: model.safetensors, or those
+// that its index names; none if it has neither. UsageError for an index that
+// breaks its format or names a file that is not there.
+inline constexpr std::string_view kIndexName = "model.safetensors.index.json";
+std::vector<std::string> weight_file_names(const std::string& folder);
 
 // UsageError naming file and key for a model that Quire does not have and for
 // hostile files; one error lists all tensors that are missing, unexpected, or

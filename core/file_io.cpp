@@ -2,11 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
-
-#include "quire/core/error.h"
 
 namespace quire {
 
@@ -45,13 +44,18 @@ void sync_folder(const std::string& path) {
     throw_system_error(path, "synced", errno);
 }
 
+bool is_forbidden(const std::string& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 &&
+         (errno == EACCES || errno == EPERM);
+}
+
 std::string reason_of(int error) {
   return std::generic_category().message(error);
 }
 
 void throw_system_error(std::string_view name, std::string_view what,
                         int error) {
-  throw SystemError(
+  throw FileError(
       fmt::format("{} cannot be {}: {}", name, what, reason_of(error)));
 }
 

@@ -52,6 +52,12 @@ bool matches_glob(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', g) == std::string_view::npos;
 }
 
+bool matches_any_glob(std::span<const std::string> globs,
+                      std::string_view text) {
+  return std::ranges::any_of(
+      globs, [&](const auto& glob) { return matches_glob(glob, text); });
+}
+
 std::string progress_bar(std::int64_t done, std::int64_t total) {
   constexpr double kWidth = 40.0;
   const double part =

@@ -16,6 +16,8 @@ std::string nearest(std::string_view wanted,
 // '*' matches any run of bytes, '.' included, '?' any one byte, every other
 // byte itself.
 bool matches_glob(std::string_view glob, std::string_view text);
+bool matches_any_glob(std::span<const std::string> globs,
+                      std::string_view text);
 
 // A bar of 42 characters for `done` of `total`: "[##########          ]".
 std::string progress_bar(std::int64_t done, std::int64_t total);

@@ -13,13 +13,7 @@
 namespace quire::train {
 namespace {
 
-using Globs = std::vector<std::string>;
 using convert::StoredParameter;
-
-bool matches_any(const Globs& globs, const std::string& name) {
-  return std::ranges::any_of(
-      globs, [&](const std::string& glob) { return matches_glob(glob, name); });
-}
 
 // Under the parameter's own name first.
 std::vector<std::string> names_of(const nn::ParameterInfo& parameter) {
@@ -38,6 +32,8 @@ class Matching {
       stored_.emplace(stored.name, &stored);
     for (const nn::ParameterInfo& parameter : model.parameters())
       take(parameter);
+    report_.ignored.assign(weights.made_way().begin(),
+                           weights.made_way().end());
     for (const StoredParameter& stored : weights.parameters())
       judge_rest(stored);
     require_matches();
@@ -69,7 +65,7 @@ class Matching {
       stored_.erase(at);
     }
     const bool fresh = std::ranges::any_of(names, [&](const auto& name) {
-      return matches_any(rules_->fresh, name);
+      return matches_any_glob(rules_->fresh, name);
     });
     sources_.push_back(fresh ? nullptr : found);
     if (fresh)
@@ -92,7 +88,7 @@ class Matching {
 
   void judge_rest(const StoredParameter& stored) {
     if (!stored_.contains(stored.name)) return;
-    if (matches_any(rules_->ignore, stored.name))
+    if (matches_any_glob(rules_->ignore, stored.name))
       report_.ignored.push_back(stored.name);
     else
       problems_.push_back("unexpected: " + stored.name);

@@ -103,6 +103,14 @@ Output::~Output() {
   }
 }
 
+FileError Output::of_place(const FileError& error) const {
+  if (temporary_.empty()) return error;  // it stands in its place
+  std::string message = error.what();
+  if (const auto at = message.find(inside_); at != std::string::npos)
+    message.replace(at, inside_.size(), place_);
+  return FileError(message + "; nothing is left of what was written");
+}
+
 void Output::publish() {
   checkpoint::sync_folder(temporary_, {});
   if (checkpoint::publish_folder(inside_, place_, {})) {

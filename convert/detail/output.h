@@ -7,6 +7,7 @@
 #include <string>
 
 #include "quire/core/descriptor.h"
+#include "quire/core/file_io.h"
 
 namespace quire::convert {
 
@@ -22,11 +23,24 @@ class Output {
 
   // The empty folder, or the file that is to be made.
   const std::string& path() const { return inside_; }
-  // Puts it in its place; all is on the disk then. UsageError if somebody else
-  // has taken the place meanwhile.
-  void publish();
+  // What `work` returns once it has made it, which is then put in its place;
+  // all is on the disk. UsageError if somebody else has taken the place
+  // meanwhile; a FileError speaks of the place.
+  template <class Work>
+  auto made_by(const Work& work) {
+    try {
+      auto done = work();
+      publish();
+      return done;
+    } catch (const FileError& error) {
+      throw of_place(error);
+    }
+  }
 
  private:
+  void publish();
+  FileError of_place(const FileError& error) const;
+
   std::string place_;      // without slashes at its end
   std::string beside_;     // the folder that the place is in
   std::string temporary_;  // a folder; empty: there is none any more

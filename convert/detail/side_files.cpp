@@ -59,6 +59,16 @@ std::vector<std::string> side_files(const std::string& folder) {
   return found;
 }
 
+std::int64_t bytes_in(const std::vector<std::string>& files) {
+  std::int64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const auto size = fs::file_size(file, error);
+    if (!error) bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
 void copy_side_files(const std::vector<std::string>& files,
                      const std::string& folder) {
   for (const auto& file : files)

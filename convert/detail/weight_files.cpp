@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 
 #include "quire/checkpoint/files.h"
 #include "quire/checkpoint/json.h"
 #include "quire/convert/detail/contained.h"
 #include "quire/convert/detail/pickle.h"
+#include "quire/convert/weights.h"
 #include "quire/core/error.h"
 
 namespace quire::convert {
@@ -20,7 +22,6 @@ using checkpoint::Json;
 using checkpoint::SafetensorsFile;
 
 constexpr std::string_view kSingle = "model.safetensors";
-constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr std::int64_t kMostIndex = std::int64_t{64} << 20;
 
 bool exists(const std::string& path) {
@@ -28,16 +29,34 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
+Json index_of(const std::string& folder) {
+  const std::string text = checkpoint::read_text(
+      contained(folder, std::string(kIndexName), folder), kMostIndex);
+  return Json::parse(text, joined(folder, kIndexName));
+}
+
 [[noreturn]] void refuse_folder(const std::string& folder) {
   refuse_pickles_in(folder);
   throw UsageError(
-      fmt::format("{} holds neither {} nor {}", folder, kSingle, kIndex));
+      fmt::format("{} holds neither {} nor {}", folder, kSingle, kIndexName));
 }
 
 }  // namespace
 
+std::vector<std::string> weight_file_names(const std::string& folder) {
+  const std::string index = joined(folder, kIndexName);
+  if (exists(joined(folder, kSingle))) return {std::string(kSingle)};
+  if (!exists(index)) return {};
+  const Json json = index_of(folder);
+  std::set<std::string> names;
+  for (const auto& [tensor, name] : json.at("weight_map").members())
+    if (names.insert(name.string()).second)
+      contained(folder, name.string(), index);
+  return {names.begin(), names.end()};
+}
+
 WeightFiles::WeightFiles(const std::string& folder) {
-  const std::string index = joined(folder, kIndex);
+  const std::string index = joined(folder, kIndexName);
   if (exists(joined(folder, kSingle))) {
     add_all(open(folder, std::string(kSingle), folder));
   } else if (exists(index)) {
@@ -53,7 +72,7 @@ const SafetensorsFile& WeightFiles::open(const std::string& folder,
   const auto found = files_.find(name);
   if (found != files_.end()) return found->second;
   const auto at = files_.try_emplace(name, contained(folder, name, said_by),
-                                     File::Links::kRefuse, open_);
+                                     File::Links::kRefuse);
   return at.first->second;
 }
 
@@ -70,9 +89,7 @@ void WeightFiles::add_all(const SafetensorsFile& file) {
 
 void WeightFiles::open_index(const std::string& folder,
                              const std::string& path) {
-  const std::string text = checkpoint::read_text(
-      contained(folder, std::string(kIndex), folder), kMostIndex);
-  const Json json = Json::parse(text, path);
+  const Json json = index_of(folder);
   std::map<std::string, std::string> place;
   for (const auto& [tensor, name] : json.at("weight_map").members()) {
     place[tensor] = name.string();

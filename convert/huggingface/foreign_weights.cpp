@@ -42,6 +42,7 @@ class ForeignWeights : public Weights {
     for (const std::string& line : matching.passed_over())
       model_.warnings.push_back(line);
     matching.require_fit();
+    made_way_ = matching.made_way();
   }
 
   Format format() const override { return model_.format; }
@@ -53,6 +54,7 @@ class ForeignWeights : public Weights {
   std::span<const std::string> warnings() const override {
     return model_.warnings;
   }
+  std::span<const std::string> made_way() const override { return made_way_; }
 
   void read(std::string_view parameter, std::int64_t first,
             std::span<std::byte> out) const override {
@@ -88,6 +90,7 @@ class ForeignWeights : public Weights {
   }
 
   ForeignModel model_;
+  std::vector<std::string> made_way_;
   // In the model's order; by name in the index.
   std::vector<StoredParameter> parameters_;
   std::vector<Match> matches_;

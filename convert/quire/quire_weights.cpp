@@ -15,6 +15,7 @@
 #include "quire/convert/quire/notes.h"
 #include "quire/core/error.h"
 #include "quire/core/tensor.h"
+#include "quire/core/text.h"
 
 namespace quire::convert {
 namespace {
@@ -61,6 +62,7 @@ class QuireWeights final : public Weights {
     return parameters_;
   }
   std::span<const std::string> warnings() const override { return warnings_; }
+  std::span<const std::string> made_way() const override { return made_way_; }
 
   void read(std::string_view parameter, std::int64_t first,
             std::span<std::byte> out) const override {
@@ -120,19 +122,34 @@ class QuireWeights final : public Weights {
     for (const auto& parameter : expected) add(parameter.name, parameter.name);
   }
 
-  // Those of the model first, in its order.
-  void match_renamed(std::vector<checkpoint::ExpectedParameter> expected,
-                     const OpenOptions& options) {
-    std::map<std::string, std::string> sources;  // by their names here
+  // Names in the checkpoint, by those as which they are read.
+  std::map<std::string, std::string> sources_of(const OpenOptions& options) {
+    std::map<std::string, std::string> sources;
     for (const auto& held : saved_.manifest().parameters) {
       const auto renamed = options.rename.find(held.name);
       const bool as_it_is = renamed == options.rename.end();
       const std::string& name = as_it_is ? held.name : renamed->second;
-      if (!sources.emplace(name, held.name).second)
-        throw UsageError(fmt::format("{}: {} and {} would both be {}",
-                                     saved_.folder(), sources.at(name),
-                                     held.name, name));
+      if (as_it_is && makes_way(name, options))
+        made_way_.push_back(name);
+      else if (!sources.emplace(name, held.name).second)
+        throw UsageError(fmt::format(
+            "{}: {} and {} would both be {}; leave one out (ignore)",
+            saved_.folder(), sources.at(name), held.name, name));
     }
+    return sources;
+  }
+
+  static bool makes_way(const std::string& name, const OpenOptions& options) {
+    return matches_any_glob(options.ignore, name) &&
+           std::ranges::any_of(options.rename, [&](const auto& renamed) {
+             return renamed.second == name;
+           });
+  }
+
+  // Those of the model first, in its order.
+  void match_renamed(std::vector<checkpoint::ExpectedParameter> expected,
+                     const OpenOptions& options) {
+    auto sources = sources_of(options);
     std::vector<std::string> problems;
     for (const auto& parameter : expected) {
       const auto found = sources.find(parameter.name);
@@ -187,7 +204,7 @@ class QuireWeights final : public Weights {
   Description description_;
   std::vector<StoredParameter> parameters_;
   std::map<std::string, std::string> sources_;  // names in the checkpoint
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, made_way_;
   mutable std::mutex mutex_;
 };
 

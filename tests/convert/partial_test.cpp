@@ -62,6 +62,29 @@ TEST(PartialWeights, ReadAsTheParameterThatTheyAreRenamedTo) {
                             testing::whole(*golden, name));
 }
 
+// Two sources of one name, of which the parameter's own is not wanted.
+TEST(PartialWeights, MakeWayForOneThatIsRenamedIfTheyAreIgnored) {
+  ModelFolder files;
+  const auto whole = names_of(*files.open());
+  files.tensors["score"] = testing::zeros({36});
+  const std::string name = "head.ln_f.bias";
+  const OpenOptions twice = {
+      .config = {}, .partial = true, .rename = {{"score", name}}};
+  EXPECT_NE(testing::usage_error_of([&] {
+              open_part(files, twice);
+            }).find("holds \"ln_f.bias\" twice"),
+            std::string::npos);
+  for (const std::string ignored : {"transformer.ln_f.bias", "head.ln_?.*s"}) {
+    OpenOptions options = twice;
+    options.ignore = {ignored};
+    const auto part = open_part(files, options);
+    EXPECT_EQ(names_of(*part), whole);
+    EXPECT_EQ(part->made_way()[0], ignored == "head.ln_?.*s" ? name : ignored);
+    testing::expect_same_bits(testing::whole(*part, name),
+                              testing::zeros({36}));
+  }
+}
+
 TEST(PartialWeights, RefuseANameThatIsNotThere) {
   const ModelFolder files;
   EXPECT_NE(testing::usage_error_of([&] {

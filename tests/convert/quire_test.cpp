@@ -104,6 +104,20 @@ TEST(QuireWeights, KeysOfRunsArePassedOver) {
   EXPECT_EQ(open_weights(run.path)->parameters().size(), 16u);
 }
 
+TEST(QuireWeights, MakeWayForOneThatIsRenamedIfTheyAreIgnored) {
+  const SavedRun run;
+  OpenOptions options = {.partial = true,
+                         .rename = {{"h.0.ln_1.bias", "head.ln_f.bias"}}};
+  expect_mentions(usage_error_of([&] { open_weights(run.path, options); }),
+                  {"h.0.ln_1.bias and head.ln_f.bias would both be"});
+  options.ignore = {"head.*.bias"};
+  const auto part = open_weights(run.path, options);
+  EXPECT_EQ(part->parameters().size(), 15u);
+  EXPECT_EQ(part->made_way()[0], "head.ln_f.bias");
+  expect_same_bits(whole(*part, "head.ln_f.bias"),
+                   whole(*open_weights(run.path), "h.0.ln_1.bias"));
+}
+
 TEST(QuireWeights, UnknownAndMissingKeysAreNamed) {
   SavedRun run(R"(, "layer": 2)");
   expect_mentions(run.refusal(), {"model.layer", "\"layers\""});

@@ -57,5 +57,12 @@ TEST(ProgressBar, IsAsFullAsTheWorkIsDone) {
   EXPECT_EQ(progress_bar(0, 0), progress_bar(1, 1));
 }
 
+TEST(Globs, MatchIfOneOfThemDoes) {
+  const std::vector<std::string> globs = {"*.bias", "h.?.*"};
+  EXPECT_TRUE(matches_any_glob(globs, "h.0.weight"));
+  EXPECT_FALSE(matches_any_glob(globs, "h.10.weight"));
+  EXPECT_FALSE(matches_any_glob({}, "h.0.weight"));
+}
+
 }  // namespace
 }  // namespace quire

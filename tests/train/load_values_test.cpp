@@ -148,6 +148,23 @@ TEST(LoadValues, ReadsATensorUnderAnotherName) {
                             testing::whole(*golden, "h.2.mlp.c_fc.weight"));
 }
 
+TEST(LoadValues, LeavesOutATensorWhosePlaceAnotherTakes) {
+  ModelFolder files;
+  files.tensors["score"] = testing::zeros({36});
+  files.save("model.safetensors", files.tensors);
+  const nn::Model model = golden_model();
+  const std::vector<std::string> ignore = {"head.ln_f.*s"};
+  const Loaded loaded = load(model, files.folder.path(),
+                             {.open = {.partial = true,
+                                       .rename = {{"score", "head.ln_f.bias"}},
+                                       .ignore = ignore},
+                              .rules = {.ignore = ignore}});
+  EXPECT_EQ(loaded.refusal, "");
+  EXPECT_EQ(loaded.report.ignored, std::vector<std::string>{"head.ln_f.bias"});
+  EXPECT_EQ(loaded.report.loaded, std::ssize(model.parameters()));
+  EXPECT_EQ(loaded.values.at("head.ln_f.bias").data<float>()[0], 0.0f);
+}
+
 TEST(LoadValues, RefusesPatternsThatMatchNothing) {
   const nn::Model model = golden_model();
   const Loaded loaded =

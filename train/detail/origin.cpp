@@ -110,8 +110,9 @@ bool is_of_the_network(const Key& key) {
 std::unique_ptr<const convert::Weights> open_origin(
     const OriginConfig& origin) {
   try {
-    return convert::open_weights(origin.from,
-                                 {.partial = true, .rename = origin.rename});
+    return convert::open_weights(
+        origin.from,
+        {.partial = true, .rename = origin.rename, .ignore = origin.ignore});
   } catch (const UsageError& error) {
     std::error_code ignored;
     const bool gone = !std::filesystem::exists(origin.from, ignored);
