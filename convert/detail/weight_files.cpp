@@ -72,7 +72,7 @@ const SafetensorsFile& WeightFiles::open(const std::string& folder,
   const auto found = files_.find(name);
   if (found != files_.end()) return found->second;
   const auto at = files_.try_emplace(name, contained(folder, name, said_by),
-                                     File::Links::kRefuse);
+                                     File::Links::kRefuse, open_);
   return at.first->second;
 }
 

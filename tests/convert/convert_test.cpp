@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
 
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/verify.h"
@@ -220,6 +221,18 @@ TEST(Convert, TellsProgressUpToAllBytes) {
             });
     EXPECT_EQ(last, bytes);
   }
+}
+
+// A matrix that is transposed is read for every shard.
+TEST(Convert, TellsOfAllBytesWithTheLastOfThem) {
+  const TempFolder folder;
+  std::vector<std::int64_t> left;
+  convert(*tiny(), folder / "out", {.to = Format::kDcp, .shards = 3},
+          [&](std::int64_t done, std::int64_t total) {
+            left.push_back(total - done);
+          });
+  EXPECT_EQ(std::ranges::adjacent_find(left, std::less_equal()), left.end());
+  EXPECT_EQ(left.back(), 0);
 }
 
 TEST(Convert, TakesTokenizerFilesAlong) {
