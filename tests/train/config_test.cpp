@@ -111,6 +111,38 @@ TEST(Config, SaysWhereTheSyntaxIsBroken) {
   EXPECT_EQ(refusal_of(R"({"optimizer": {"lr": 1, "lr": 2}})"),
             "run.json: optimizer.lr stands twice in one object; expected it "
             "once");
+  EXPECT_EQ(refusal_of(Overrides{
+                R"(optimizer={"type":"sgd","type":"adamw","lr":1e-3})"}),
+            "--set optimizer: optimizer.type stands twice in one object; "
+            "expected it once");
+  EXPECT_EQ(with({R"(output={"a":1,"a":2})"}).output, R"({"a":1,"a":2})");
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(Config, RefusesWhatNestsWithoutEnd) {
+  constexpr const char* kDeep =
+      ": it nests deeper than 64 levels; expected keys in sections";
+  const int much = 200000;
+  const std::string lists = repeated("[", much) + repeated("]", much);
+  const std::string objects =
+      repeated(R"({"x":)", much) + "1" + repeated("}", much);
+  EXPECT_EQ(refusal_of(R"({"steps":)" + lists + "}"),
+            std::string("run.json") + kDeep);
+  EXPECT_EQ(refusal_of(objects), std::string("run.json") + kDeep);
+  for (const std::string& value : {lists, objects})
+    EXPECT_EQ(refusal_of(Overrides{"steps=" + value}),
+              std::string("--set steps") + kDeep);
+  EXPECT_EQ(refusal_of(Overrides{repeated("x.", 64) + "x=1"}),
+            "--set " + repeated("x.", 64) + "x" + kDeep);
+  EXPECT_EQ(
+      refusal_of(R"({"steps":)" + repeated("[", 63) + repeated("]", 63) + "}")
+          .substr(0, 19),
+      "run.json: steps is ");
 }
 
 TEST(Config, NamesTheNearestKeyOfAnUnknownOne) {

@@ -6,21 +6,39 @@
 #include <charconv>
 #include <set>
 
+#include "quire/checkpoint/json.h"
 #include "quire/core/error.h"
 
 namespace quire::train {
 namespace {
 
-// Follows the parser through the objects that are open and refuses a key that
-// stands twice: the library would let the last one win in silence.
-class Duplicates {
- public:
-  explicit Duplicates(const std::string& name) : name_(name) {}
+constexpr int kMostDepth = checkpoint::Json::kMostDepth;
 
-  void follow(Json::parse_event_t event, const Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open_.emplace_back();
-    if (event == Json::parse_event_t::object_end) open_.pop_back();
-    if (event == Json::parse_event_t::key) take(parsed.get<std::string>());
+[[noreturn]] void refuse_depth(const std::string& place) {
+  throw UsageError(
+      fmt::format("{}: it nests deeper than {} levels; expected keys in "
+                  "sections",
+                  place, kMostDepth));
+}
+
+// Follows the parser through what is open. Refuses a key that stands twice, of
+// which the library would let the last win in silence, and what nests deeper
+// than a checkpoint's documents may: the library shows and copies by recursion.
+class Guard {
+ public:
+  // `place`: where the text stands, in front of the keys.
+  explicit Guard(std::string place, std::string section = "")
+      : place_(std::move(place)), section_(std::move(section)) {}
+
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    using Event = Json::parse_event_t;
+    const bool opens =
+        event == Event::object_start || event == Event::array_start;
+    if (opens && depth >= kMostDepth) refuse_depth(place_);
+    if (event == Event::object_start) open_.emplace_back();
+    if (event == Event::object_end) open_.pop_back();
+    if (event == Event::key) take(parsed.get<std::string>());
+    return true;
   }
 
  private:
@@ -32,14 +50,14 @@ class Duplicates {
   void take(const std::string& key) {
     open_.back().current = key;
     if (open_.back().keys.insert(key).second) return;
-    std::string path;
+    std::string path = section_;
     for (const Object& object : open_)
       path += (path.empty() ? "" : ".") + object.current;
     throw UsageError(fmt::format(
-        "{}: {} stands twice in one object; expected it once", name_, path));
+        "{}: {} stands twice in one object; expected it once", place_, path));
   }
 
-  const std::string& name_;
+  std::string place_, section_;
   std::vector<Object> open_;
 };
 
@@ -63,13 +81,8 @@ std::string reason_of(const Json::parse_error& error) {
 }
 
 Json parse(const std::string& text, const std::string& name) {
-  Duplicates duplicates(name);
-  const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
-    duplicates.follow(event, parsed);
-    return true;
-  };
   try {
-    return Json::parse(text, follow, true, true);
+    return Json::parse(text, Guard(name), true, true);
   } catch (const Json::parse_error& error) {
     refuse_syntax(text, name, error);
   } catch (const Json::exception& error) {
@@ -88,14 +101,18 @@ Assignment split(const std::string& assignment) {
     throw UsageError(
         fmt::format("--set {}: expected KEY=VALUE: zero.stage=2", assignment));
   }
-  return {assignment.substr(0, equals), assignment.substr(equals + 1)};
+  const std::string key = assignment.substr(0, equals);
+  if (std::ranges::count(key, '.') >= kMostDepth) refuse_depth("--set " + key);
+  return {key, assignment.substr(equals + 1)};
 }
 
 Json value_of(const Assignment& assignment) {
-  Json value = Json::parse(assignment.value, nullptr, false);
   const Key* key = find_key(assignment.key);
-  const bool as_written = key != nullptr && key->text && !value.is_string();
-  if (!value.is_discarded() && !as_written) return value;
+  const bool text = key != nullptr && key->text;
+  Json::parser_callback_t guard;
+  if (!text) guard = Guard("--set " + assignment.key, assignment.key);
+  Json value = Json::parse(assignment.value, guard, false);
+  if (value.is_string() || !(text || value.is_discarded())) return value;
   value = assignment.value;
   try {
     value.dump();

@@ -11,11 +11,12 @@ namespace quire::train {
 class ConfigDocument {
  public:
   // UsageError naming the file, line and column of a syntax error, a key that
-  // stands twice in one object, and a document that is no object.
+  // stands twice in one object, nesting deeper than a checkpoint's documents
+  // may have, and a document that is no object.
   ConfigDocument(const std::string& text, std::string name);
 
-  // "optimizer.lr=1e-3", "optimizer.groups.0.lr=0". The value is JSON, else
-  // text.
+  // "optimizer.lr=1e-3", "optimizer.groups.0.lr=0". The value is JSON, within
+  // the same bounds, else text.
   void assign(const std::string& assignment);
 
   // Throws UsageError naming the first key that is none, with the nearest.
