@@ -11,6 +11,7 @@
 #include "quire/data/loader.h"
 #include "quire/engine/engine.h"
 #include "quire/train/detail/blueprint.h"
+#include "quire/train/detail/fingerprint.h"
 #include "quire/train/detail/initial_weights.h"
 #include "quire/train/detail/saves.h"
 #include "quire/train/detail/speed.h"
@@ -66,6 +67,14 @@ class Run {
   void let_save_end(const std::string& message, int exit_code) {
     saves_.let_end(message, exit_code);
   }
+  // So that the world ends by an exit code that it does not know.
+  void end_diverged(const std::string& message) {
+    let_save_end(message, kDivergedExit);
+    communicator_.abort({.rank = communicator_.rank(),
+                         .step = step_,
+                         .message = message,
+                         .exit_code = kDivergedExit});
+  }
 
  private:
   const RunConfig& config() const { return blueprint_.config; }
@@ -88,7 +97,7 @@ class Run {
   engine::StepResult timed_step();
   void report(const engine::StepResult& result, double seconds);
   void count_skip(const std::string& reason);
-  [[noreturn]] void diverge(const std::string& reason);
+  [[noreturn]] void diverge(const std::string& reason) const;
   void evaluate_if_due();
   Boundary meet();
   void save_if_due();
@@ -290,17 +299,11 @@ void Run::count_skip(const std::string& reason) {
   if (++skips_in_a_row_ == kMostSkips || all) diverge(reason);
 }
 
-void Run::diverge(const std::string& reason) {
-  const std::string message = fmt::format(
+void Run::diverge(const std::string& reason) const {
+  throw Diverged(fmt::format(
       "the run has diverged: steps {} to {} were skipped, the last because {}; "
       "resume from an earlier checkpoint with a lower optimizer.lr",
-      step_ - skips_in_a_row_ + 1, step_, reason);
-  let_save_end(message, kDivergedExit);
-  communicator_.abort({.rank = communicator_.rank(),
-                       .step = step_,
-                       .message = message,
-                       .exit_code = kDivergedExit});
-  throw Diverged(message);
+      step_ - skips_in_a_row_ + 1, step_, reason));
 }
 
 void Run::evaluate_if_due() {
@@ -407,6 +410,9 @@ TrainResult train(const RunConfig& config, const TrainOptions& options,
   try {
     while (!run.finished()) run.step();
     return run.result();
+  } catch (const Diverged& error) {
+    run.end_diverged(error.what());
+    throw;
   } catch (const UsageError& error) {
     run.let_save_end(error.what(), comm::kUsageExit);
     throw;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "quire/checkpoint/verify.h"
 #include "quire/core/error.h"
 #include "quire/train/detail/stop_signal.h"
+#include "tests/support/wrapped_communicator.h"
 #include "tests/train/run_language.h"
 
 namespace quire::train {
@@ -45,6 +47,13 @@ void ask_to_stop() {
 }
 
 void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
+
+// Of what a broken run would never do, the test that waits says so.
+void nap_until(const std::function<bool()>& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!holds() && std::chrono::steady_clock::now() < end) nap();
+  EXPECT_TRUE(holds());
+}
 
 // At the first write to a rank's shard of that step.
 FileObserver at_write_of(const std::string& step, std::function<void()> act) {
@@ -138,7 +147,7 @@ TEST(SavingApart, LeavesASaveOutIfToldToRefuse) {
            .observer =
                [&](int) {
                  return at_write_of("step-00000001", [&] {
-                   while (!third) nap();
+                   nap_until([&] { return third.load(); });
                  });
                }});
   const Strings steps = steps_in(tiny.path("run"));
@@ -209,6 +218,46 @@ TEST(SavingApart, AnErrorLetsTheSaveUnderWayEnd) {
        .observer = [](int) { return at_write_of("step-00000002", nap); }});
   expect_text(outcome.message(), {"the sink broke"});
   EXPECT_EQ(steps_in(tiny.path("run")), Strings{"step-00000002"});
+}
+
+// Notes the exit codes with which a rank ends its world.
+class Ending final : public test::WrappedCommunicator {
+ public:
+  using WrappedCommunicator::WrappedCommunicator;
+  std::unique_ptr<comm::Communicator> split(std::string_view channel) override {
+    return inner().split(channel);
+  }
+  void abort(const comm::Failure& failure) noexcept override {
+    exit_codes.push_back(failure.exit_code);
+    inner().abort(failure);
+    ++count;
+  }
+  std::vector<int> exit_codes;
+  std::atomic<int> count = 0;
+};
+
+// Weights of 1e28 make every later loss overflow, while step 1 is written: once
+// the run has ended its world, a second wait would have the time to end it too.
+TEST(SavingApart, ADivergedRunWaitsOnceForASaveThatHangs) {
+  const TinyRuns tiny;
+  std::vector<int> exit_codes;
+  comm::run_threads(1, {}, [&](comm::Communicator& communicator) {
+    Ending ending(communicator);
+    RecordingSink sink;
+    const auto hang = [&] {
+      nap_until([&] { return ending.count >= 2; });
+      for (int i = 0; i < 4; ++i) nap();
+    };
+    EXPECT_THROW(
+        train(tiny.config(with(kApart, {"steps=20", "optimizer.lr=1e30",
+                                        "checkpoint.when_busy=refuse",
+                                        "comm.timeout_s=0.1"})),
+              {.observer = at_write_of("step-00000001", hang)}, ending, sink),
+        Diverged);
+    exit_codes = ending.exit_codes;
+    return 0;
+  });
+  EXPECT_EQ(exit_codes, (std::vector<int>{kDivergedExit, kDivergedExit}));
 }
 
 TEST(Saving, KeepsStepsOfTheirMultiplesBesidesTheNewest) {

@@ -63,7 +63,5 @@ Saved save_state(const RankState& state, const StateLabel& label,
 // every rank, and the engine may hold anything until another is loaded.
 std::optional<checkpoint::LoadDamage> resume_state(const RankState& state,
                                                    const std::string& folder);
-// Collective: what save_state would give.
-std::uint64_t fingerprint(const RankState& state);
 
 }  // namespace quire::train

@@ -1,5 +1,5 @@
-// The fingerprint of a state that lies on no disk: every rank hashes the tiles
-// that it owns, all tell them, and the manifest's rule does the rest.
+#include "quire/train/detail/fingerprint.h"
+
 #include <cstring>
 #include <map>
 #include <string>
@@ -10,7 +10,6 @@
 #include "quire/checkpoint/tile_hash.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
-#include "quire/train/detail/state.h"
 
 namespace quire::train {
 namespace {
