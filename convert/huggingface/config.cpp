@@ -10,7 +10,8 @@ namespace {
 // What no model of Quire is, in any family.
 void refuse_strangers(ConfigKeys& keys) {
   keys.require_missing("quantization_config",
-                       "only weights that are not quantised are supported");
+                       "only weights that are not quantised are supported; "
+                       "take the model that they were made of");
   keys.require_flag("is_encoder_decoder", false);
   keys.require_flag("add_cross_attention", false);
 }

@@ -50,10 +50,11 @@ Scaling scaling_of(const Json& json) {
   type->refuse("\"default\", \"linear\" or \"llama3\"");
 }
 
-// The new key or the old one, without theta.
+// The new key or the old one, without theta. The type first: other types have
+// other keys.
 RotaryOptions read_scaling(const Json& json, std::int64_t context) {
-  refuse_strangers(json);
   RotaryOptions options{.scaling = scaling_of(json)};
+  refuse_strangers(json);
   if (options.scaling == Scaling::kDefault) return options;
   options.factor = real_of(json.at("factor"), 0.0f);
   if (options.scaling == Scaling::kLinear) return options;

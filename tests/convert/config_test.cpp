@@ -227,6 +227,16 @@ TEST(Config, WhatAModelOfQuireCannotBeIsRefusedByFileAndKey) {
   expect_mentions(usage_error_of([] { read("{}"); }), {"model_type"});
 }
 
+TEST(Config, AnotherScalingIsRefusedByItsTypeNotByItsKeys) {
+  for (const std::string scaling :
+       {R"({"beta_fast":32,"factor":4.0,"rope_type":"yarn"})",
+        R"({"type":"longrope","short_factor":[1],"long_factor":[2]})"})
+    expect_mentions(usage_error_of([&] {
+                      read(small("llama", R"("rope_scaling":)" + scaling));
+                    }),
+                    {"type: got", "\"linear\" or \"llama3\""});
+}
+
 TEST(Config, HostileValuesAreRefusedByKey) {
   const auto refuse = [](const std::string& key, const std::string& value) {
     expect_mentions(usage_error_of([&] {
