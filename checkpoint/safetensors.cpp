@@ -24,6 +24,19 @@ std::uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
+// What stands in place of large files where Git LFS did not fetch them.
+void refuse_pointer(const File& file) {
+  constexpr std::string_view kStart = "version https://git-lfs";
+  std::string start(kStart.size(), '\0');
+  if (file.bytes() < std::ssize(start)) return;
+  file.read(0, std::as_writable_bytes(std::span(start)));
+  if (start == kStart)
+    throw UsageError(fmt::format(
+        "{} is what Git LFS keeps in place of a file that it has not fetched; "
+        "expected the file itself: run git lfs pull in its repository",
+        file.path()));
+}
+
 // Length and header.
 std::string read_head(const File& file) {
   if (file.bytes() < kLengthBytes)
@@ -35,11 +48,13 @@ std::string read_head(const File& file) {
   const std::uint64_t length = little_endian(field);
   const auto most = static_cast<std::uint64_t>(
       std::min(file.bytes() - kLengthBytes, SafetensorsFile::kMostHeader));
-  if (length > most)
+  if (length > most) {
+    refuse_pointer(file);
     throw UsageError(
         fmt::format("{} announces a header of {} bytes; expected at most {}: "
                     "it was cut short or is no safetensors file",
                     file.path(), length, most));
+  }
   std::string head(static_cast<std::size_t>(length) + kLengthBytes, '\0');
   file.read(0, std::as_writable_bytes(std::span(head)));
   return head;

@@ -145,6 +145,15 @@ TEST(Safetensors, RefusesAHeaderThatIsPaddedInFront) {
   expect_refused(" {}", 0, "'{'");
 }
 
+TEST(Safetensors, KnowsWhatGitLfsKeepsInPlaceOfAFile) {
+  const TempFolder folder;
+  write_bytes(folder / "x",
+              "version https://git-lfs.github.com/spec/v1\n"
+              "oid sha256:1a2b\nsize 548105171\n");
+  expect_mentions(usage_error_of([&] { SafetensorsFile file(folder / "x"); }),
+                  {"/x", "git lfs pull"});
+}
+
 TEST(Safetensors, OpensOnlyRegularFiles) {
   const TempFolder folder;
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
