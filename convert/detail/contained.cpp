@@ -18,7 +18,27 @@ bool lies_in(const fs::path& path, const fs::path& folder) {
              .first == folder.end();
 }
 
+// A folder of the hub's cache that was copied without its blobs is full of
+// links.
+[[noreturn]] void refuse_absent(const std::string& path,
+                                const std::string& said_by) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(path, error);
+  if (error)
+    throw UsageError(
+        fmt::format("{} does not exist; {} names it", path, said_by));
+  throw UsageError(fmt::format(
+      "{} is a link to {}, which does not exist; expected the file: copy a "
+      "folder of links with what they lead to (cp -rL)",
+      path, target.string()));
+}
+
 }  // namespace
+
+bool stands(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
 
 bool stays_in(const std::string& path, const std::string& folder) {
   std::error_code error;
@@ -40,9 +60,7 @@ std::string contained(const std::string& folder, const std::string& name,
                     said_by, name));
   const std::string path = checkpoint::joined(folder, name);
   std::error_code error;
-  if (!fs::exists(path, error))
-    throw UsageError(
-        fmt::format("{} does not exist; {} names it", path, said_by));
+  if (!fs::exists(path, error)) refuse_absent(path, said_by);
   if (!stays_in(path, folder))
     throw UsageError(fmt::format(
         "{} is a link out of its folder; expected a file in it: copy what it "

@@ -10,6 +10,9 @@ namespace quire::convert {
 // among the blobs beside it.
 bool stays_in(const std::string& path, const std::string& folder);
 
+// True if something is there, if only a link that leads nowhere.
+bool stands(const std::string& path);
+
 // The true path of the file `name` of the folder, in which it stays.
 // UsageError, which names `said_by` as the one that names the file, for no
 // plain name, a file that is not there, and a link elsewhere.

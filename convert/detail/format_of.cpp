@@ -13,6 +13,8 @@
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/safetensors.h"
 #include "quire/convert/dcp/shards.h"
+#include "quire/convert/detail/contained.h"
+#include "quire/convert/detail/look_alikes.h"
 #include "quire/convert/detail/pickle.h"
 #include "quire/convert/weights.h"
 #include "quire/core/error.h"
@@ -23,9 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::joined;
 
-bool exists(const std::string& folder, std::string_view name) {
-  std::error_code ignored;
-  return fs::exists(joined(folder, name), ignored);
+bool holds(const std::string& folder, std::string_view name) {
+  return stands(joined(folder, name));
 }
 
 // A checkpoint, or a run that has some.
@@ -50,18 +51,18 @@ void require_readable(const std::string& folder) {
 Format format_of_folder(const std::string& folder) {
   require_readable(folder);
   if (is_quire(folder)) return Format::kQuire;
-  const bool single = exists(folder, "model.safetensors") ||
-                      exists(folder, "model.safetensors.index.json");
+  const bool single = holds(folder, "model.safetensors") ||
+                      holds(folder, "model.safetensors.index.json");
   if (!single && holds_dcp_shards(folder)) return Format::kDcp;
-  if (single || exists(folder, "config.json")) return Format::kHuggingFace;
+  if (single || holds(folder, "config.json")) return Format::kHuggingFace;
   refuse_pickles_in(folder);
   throw UsageError(
       fmt::format("{} is no model's folder; expected a Hugging Face folder "
                   "(config.json and "
                   "safetensors), a checkpoint of Quire, or PyTorch's "
                   "distributed checkpoint "
-                  "as safetensors",
-                  folder));
+                  "as safetensors{}",
+                  folder, advice_on(folder)));
 }
 
 // The first bytes, as many as there are.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "quire/checkpoint/files.h"
@@ -31,6 +32,34 @@ std::string shown(const std::string& path) {
   return plain ? name : "FILE";
 }
 
+// Of a trainer's state, an adapter, or a format of its maker's own: not the
+// model that a folder's config.json describes.
+bool is_no_model(const std::string& name) {
+  constexpr std::array<std::string_view, 8> kOthers = {
+      "adapter_model", "consolidated.", "optimizer", "random_states",
+      "rng_state",     "scaler.",       "scheduler", "training_args"};
+  return std::ranges::any_of(
+      kOthers, [&](auto start) { return name.starts_with(start); });
+}
+
+// What the command reads: one file, or all parts of a model.
+struct Source {
+  std::string module, loop, file;
+};
+
+// The parts of a model are pytorch_model-00001-of-00002.bin and so on.
+Source source_of(const std::string& path) {
+  constexpr std::size_t kDigits = 5;
+  const std::string name = shown(path);
+  const auto of = name.find("-of-");
+  if (of == std::string::npos || of < kDigits)
+    return {.module = "", .loop = "", .file = fmt::format("'{}'", name)};
+  return {.module = "glob, ",
+          .loop = fmt::format("for f in sorted(glob.glob('{}*{}')) ",
+                              name.substr(0, of - kDigits), name.substr(of)),
+          .file = "f"};
+}
+
 }  // namespace
 
 bool is_pickle(const std::string& path, std::string_view start) {
@@ -42,17 +71,18 @@ bool is_pickle(const std::string& path, std::string_view start) {
 }
 
 void refuse_pickle(const std::string& path) {
+  const Source source = source_of(path);
   throw UsageError(fmt::format(
       "{} is a pickle, which runs code when it is read; turn it into "
-      "safetensors once: python -c \"import torch, safetensors.torch as s; "
-      "s.save_file({{k: v.contiguous().clone() for k, v in torch.load('{}', "
+      "safetensors once: python -c \"import {}torch, safetensors.torch as s; "
+      "s.save_file({{k: v.contiguous().clone() {}for k, v in torch.load({}, "
       "map_location='cpu', weights_only=True).items()}}, 'model.safetensors', "
       "{{'format': 'pt'}})\"",
-      path, shown(path)));
+      path, source.module, source.loop, source.file));
 }
 
 void refuse_pickles_in(const std::string& folder) {
-  std::vector<fs::path> found;
+  std::vector<std::string> found;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.path().extension() == ".distcp")
@@ -62,9 +92,15 @@ void refuse_pickles_in(const std::string& folder) {
           "torch.distributed.checkpoint.format_utils dcp_to_torch and that "
           "into safetensors, or save with torch's HuggingFaceStorageWriter",
           folder));
-    if (has_pickles_name(entry.path())) found.push_back(entry.path());
+    const std::string name = entry.path().filename().string();
+    if (has_pickles_name(name) && !is_no_model(name)) found.push_back(name);
   }
-  if (!found.empty()) refuse_pickle(std::ranges::min(found).string());
+  if (found.empty()) return;
+  const auto usual_first = [](const std::string& name) {
+    return std::pair(!name.starts_with("pytorch_model"), name);
+  };
+  refuse_pickle(
+      checkpoint::joined(folder, std::ranges::min(found, {}, usual_first)));
 }
 
 }  // namespace quire::convert

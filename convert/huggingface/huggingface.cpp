@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "quire/checkpoint/files.h"
@@ -19,9 +18,7 @@ constexpr const char* kConfig = "config.json";
 
 // Weights alone do not say of which model they are.
 void require_config(const std::string& folder) {
-  std::error_code ignored;
-  if (std::filesystem::exists(checkpoint::joined(folder, kConfig), ignored))
-    return;
+  if (stands(checkpoint::joined(folder, kConfig))) return;
   throw UsageError(fmt::format(
       "{} holds safetensors and no {}, which says what model they make: copy "
       "it there from where they come",

@@ -92,6 +92,54 @@ TEST(FormatOf, APickleIsRefusedUnreadWithTheCommandThatTurnsIt) {
                   {"torch.load('FILE'"});
 }
 
+TEST(FormatOf, OneCommandTurnsAllPartsOfAModel) {
+  ModelFolder copy;
+  for (const std::string part : {"00001-of-00002", "00002-of-00002"})
+    write_file(copy.folder / ("pytorch_model-" + part + ".bin"), "PK\x03\x04");
+  expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
+                  {"import glob, torch",
+                   "for f in sorted(glob.glob('pytorch_model-*-of-00002.bin')) "
+                   "for k, v in torch.load(f, "});
+}
+
+// What a folder that holds one file, and maybe config.json, is refused for.
+std::string refusal_beside(const std::string& name, bool config) {
+  ModelFolder copy;
+  if (!config) std::filesystem::remove(copy.folder / "config.json");
+  write_file(copy.folder / name, "PK\x03\x04");
+  return usage_error_of([&] { open_weights(copy.folder.path()); });
+}
+
+TEST(FormatOf, AFolderThatIsNoModelsIsToldApart) {
+  for (const bool config : {false, true}) {
+    expect_mentions(refusal_beside("adapter_config.json", config),
+                    {"adapter", "merge"});
+    expect_mentions(refusal_beside("x.gguf", config), {"x.gguf", "not read"});
+    expect_mentions(refusal_beside("model.fp16.safetensors", config),
+                    {"model.fp16.safetensors is the whole model", "name it"});
+    expect_mentions(
+        refusal_beside("model-00002-of-00002.safetensors", config),
+        {"model-00002-of-00002.safetensors is a part", "index.json"});
+  }
+  expect_mentions(refusal_beside("params.json", false), {"maker's own"});
+  expect_mentions(refusal_beside("optimizer.pt", true), {"copy the model's"});
+}
+
+TEST(FormatOf, AFolderOfModelsNamesTheFirst) {
+  const TempFolder run;
+  for (const std::string name : {"checkpoint-1000", "checkpoint-500"}) {
+    std::filesystem::create_directory(run / name);
+    write_file(run / (name + "/config.json"), "{}");
+  }
+  expect_mentions(usage_error_of([&] { format_of(run.path()); }),
+                  {"name " + run.path() + "/checkpoint-1000, which"});
+  const TempFolder hub;
+  std::filesystem::create_directories(hub / "snapshots/1a2b");
+  write_file(hub / "snapshots/1a2b/config.json", "{}");
+  expect_mentions(usage_error_of([&] { format_of(hub.path()); }),
+                  {"name " + hub.path() + "/snapshots/1a2b, which"});
+}
+
 TEST(FormatOf, AFolderOfPicklesIsRefusedWithTheCommand) {
   ModelFolder copy;
   write_file(copy.folder / "pytorch_model.bin", "PK\x03\x04");
@@ -100,6 +148,10 @@ TEST(FormatOf, AFolderOfPicklesIsRefusedWithTheCommand) {
   std::filesystem::remove(copy.folder / "config.json");
   expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
                   {"pytorch_model.bin", "pickle", "python -c"});
+  write_file(copy.folder / "optimizer.pt", "PK\x03\x04");
+  write_file(copy.folder / "model.pt", "PK\x03\x04");
+  expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
+                  {"torch.load('pytorch_model.bin'"});
   write_file(copy.folder / "__0_0.distcp", "PK\x03\x04");
   expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
                   {"dcp_to_torch", "pickle"});

@@ -1,0 +1,12 @@
+// What people name for a model's folder that is none, and what to name instead.
+#pragma once
+
+#include <string>
+
+namespace quire::convert {
+
+// The end of a message that refuses the folder, from "; " on; empty if it
+// resembles nothing that is known. Reads names alone.
+std::string advice_on(const std::string& folder);
+
+}  // namespace quire::convert
