@@ -13,6 +13,8 @@
 namespace quire::convert {
 namespace {
 
+constexpr std::string_view kMissing = "missing: ";
+
 bool is_real(const std::optional<DType>& type) {
   return type && quire::is_real(*type);
 }
@@ -84,38 +86,25 @@ void Matching::add(const ForeignTensor& tensor, const OpenOptions& options) {
   const auto renamed = options.rename.find(tensor.name);
   if (renamed != options.rename.end())
     plain = plain_name(renamed->second);
-  else if (is_buffer(network, plain) || makes_way(tensor, plain, options))
+  else if (is_buffer(network, plain))
     return;
   if (tensors_.emplace(plain, &tensor).second) return;
   throw UsageError(
       fmt::format("{}: holds \"{}\" twice: with and without the prefix {}, or "
-                  "under another name that is taken for it (rename), while "
-                  "its own is not left out (ignore)",
+                  "under another name that is taken for it",
                   tensor.file, plain, prefix));
-}
-
-// For one that is renamed to the parameter that it would be.
-bool Matching::makes_way(const ForeignTensor& tensor, const std::string& plain,
-                         const OpenOptions& options) {
-  for (const auto& [_, parameter] : options.rename) {
-    if (plain_name(parameter) != plain) continue;
-    for (const std::string& name : {tensor.name, parameter}) {
-      if (!matches_any_glob(options.ignore, name)) continue;
-      made_way_.push_back(name);
-      return true;
-    }
-  }
-  return false;
 }
 
 void Matching::take_head() {
   const std::string_view table = tied_table(model_.description.options);
   const auto head = tensors_.find(std::string(kHead));
   const auto found = tensors_.find(std::string(table));
-  if (table.empty() || head == tensors_.end() || found == tensors_.end())
-    return;
-  check_head(*head->second, *found->second);
-  tensors_.erase(head);
+  if (table.empty() || head == tensors_.end()) return;
+  if (found == tensors_.end())
+    tensors_.emplace(table, head->second);
+  else
+    check_head(*head->second, *found->second);
+  tensors_.erase(std::string(kHead));
 }
 
 void Matching::require_layers() const {
@@ -133,11 +122,12 @@ std::optional<Match> Matching::take(const std::string& parameter,
   const std::string plain = plain_name(parameter);
   const auto found = tensors_.find(plain);
   if (found == tensors_.end()) {
-    if (!partial_) problems_.push_back("missing: " + plain);
+    if (!partial_) problems_.push_back(std::string(kMissing) + plain);
     return std::nullopt;
   }
   const ForeignTensor& tensor = *found->second;
   tensors_.erase(found);
+  ++taken_;
   const bool transposed = is_transposed(model_.description.options, parameter);
   std::vector<std::int64_t> wanted(shape.extents().begin(),
                                    shape.extents().end());
@@ -171,12 +161,32 @@ std::map<std::string, Match> Matching::rest() {
   return rest;
 }
 
+// What stands before every name if it is all that keeps the tensors from
+// being parameters: a wrapper's, in which the model was saved. Else "".
+std::string Matching::foreign_start() const {
+  if (taken_ > 0 || tensors_.size() < 2 || problems_.empty()) return "";
+  std::string start = tensors_.begin()->second->name;
+  for (const auto& [plain, tensor] : tensors_)
+    start.erase(std::ranges::mismatch(start, tensor->name).in1, start.end());
+  start.erase(start.rfind('.') + 1);
+  const std::string prefix(prefix_of(model_.description.options));
+  if (start.ends_with(prefix)) start.erase(start.size() - prefix.size());
+  const std::string missing = problems_.front().substr(kMissing.size());
+  return tensors_.contains(start + missing) ||
+                 tensors_.contains(start + prefix + missing)
+             ? start
+             : "";
+}
+
 void Matching::require_fit() const {
   std::vector<std::string> problems = problems_;
   for (const auto& [name, tensor] : tensors_)
     problems.push_back("unexpected: " + tensor->name);
   if (problems.empty()) return;
   std::ranges::sort(problems);
+  if (const std::string start = foreign_start(); !start.empty())
+    problems.push_back(fmt::format(
+        "every name begins with \"{}\": save the tensors without it", start));
   throw UsageError(fmt::format("the weights in {} do not fit {}:\n  {}",
                                model_.path, model_.config,
                                fmt::join(problems, "\n  ")));

@@ -175,6 +175,19 @@ TEST(HuggingFace, NamesMayLackThePrefixAndBuffersAreSkipped) {
   expect_same_weights(*llama.open(), *open_weights(data_path("llama3_small")));
 }
 
+// As safetensors' own save_model leaves them.
+TEST(HuggingFace, OfATiedPairTheHeadAloneWillDo) {
+  ModelFolder copy;
+  copy.tensors["lm_head.weight"] = copy.tensors.at("transformer.wte.weight");
+  copy.tensors.erase("transformer.wte.weight");
+  expect_tiny(*copy.open());
+  ModelFolder llama("llama3_small");
+  llama.tensors["lm_head.weight"] =
+      llama.tensors.at("model.embed_tokens.weight");
+  llama.tensors.erase("model.embed_tokens.weight");
+  expect_same_weights(*llama.open(), *open_weights(data_path("llama3_small")));
+}
+
 TEST(HuggingFace, WrapperPrefixesAreNotGuessedAway) {
   for (const std::string wrapper : {"_orig_mod.", "module.", "base_model."}) {
     ModelFolder copy;
@@ -184,8 +197,12 @@ TEST(HuggingFace, WrapperPrefixesAreNotGuessedAway) {
     copy.tensors = wrapped;
     expect_mentions(copy.refusal(),
                     {"missing: wte.weight",
-                     "unexpected: " + wrapper + "transformer.wte.weight"});
+                     "unexpected: " + wrapper + "transformer.wte.weight",
+                     "begins with \"" + wrapper + "\": save"});
   }
+  ModelFolder another("llama_tiny");
+  another.tensors = ModelFolder().tensors;
+  EXPECT_EQ(another.refusal().find("begins with"), std::string::npos);
 }
 
 TEST(HuggingFace, ReadsShardsOfAnIndexInAnyOrder) {
@@ -275,6 +292,17 @@ TEST(HuggingFace, TheLinksOfTheHubsCacheAreFollowed) {
                        hub / ("snapshots/1a2b/" + name));
   }
   expect_tiny(*open_weights(hub / "snapshots/1a2b"));
+}
+
+TEST(HuggingFace, ASnapshotThatWasCopiedWithoutItsBlobsIsSaidToBeOne) {
+  for (const std::string name : {"config.json", "model.safetensors"}) {
+    ModelFolder copy;
+    copy.save("model.safetensors", copy.tensors);
+    fs::remove(copy.folder / name);
+    fs::create_symlink("../../blobs/1a2b", copy.folder / name);
+    expect_mentions(usage_error_of([&] { open_weights(copy.folder.path()); }),
+                    {name, "link to ../../blobs/1a2b", "cp -rL"});
+  }
 }
 
 TEST(HuggingFace, OneErrorListsAllTensorsThatDoNotFit) {
