@@ -8,6 +8,7 @@
 #include "quire/checkpoint/shard/rounds.h"
 #include "quire/comm/failure.h"
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 #include "quire/core/hash.h"
 
 namespace quire::checkpoint {
@@ -18,14 +19,19 @@ namespace {
 constexpr char kRead = 'r';
 constexpr char kFormat = 'f';
 constexpr char kHash = 'h';
+constexpr char kUnread = 'u';
+
+Damage::Kind kind_of(char letter) {
+  if (letter == kFormat) return Damage::Kind::kFormat;
+  return letter == kHash ? Damage::Kind::kHash : Damage::Kind::kUnread;
+}
 
 LoadDamage parse_damage(const std::string& report, int rank) {
   const auto end = report.find('\n');
-  return {.damage = {.kind = report[0] == kFormat ? Damage::Kind::kFormat
-                                                  : Damage::Kind::kHash,
-                     .message = report.substr(end + 1)},
-          .rank = rank,
-          .file = report.substr(1, end - 1)};
+  return {
+      .damage = {.kind = kind_of(report[0]), .message = report.substr(end + 1)},
+      .rank = rank,
+      .file = report.substr(1, end - 1)};
 }
 
 std::optional<LoadDamage> first_damage(
@@ -70,6 +76,8 @@ class Loader {
       return "";
     } catch (const UsageError& error) {
       return kFormat + file + "\n" + error.what();
+    } catch (const FileError& error) {
+      return kUnread + file + "\n" + error.what();
     } catch (const SystemError& error) {
       return kHash + file + "\n" + error.what();
     }

@@ -10,6 +10,7 @@
 #include "quire/checkpoint/shard/shards.h"
 #include "quire/checkpoint/tile_hash.h"
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::checkpoint {
 namespace {
@@ -29,28 +30,41 @@ class Verifier {
   explicit Verifier(std::string folder) : folder_(std::move(folder)) {}
 
   std::vector<Damage> run() {
-    guarded([&] { manifest_ = read_manifest(folder_); });
+    guarded(kManifestName, [&] { manifest_ = read_manifest(folder_); });
     if (!damage_.empty()) return std::move(damage_);
-    guarded([&] { check_name(folder_, manifest_); });
-    guarded([&] { check_config(); });
+    guarded("", [&] { check_name(folder_, manifest_); });
+    guarded(kConfigName, [&] { check_config(); });
     for (std::size_t i = 0; i < manifest_.files.size(); ++i)
-      guarded([&] { check_file(static_cast<int>(i)); });
+      guarded(manifest_.files[i].name,
+              [&] { check_file(static_cast<int>(i)); });
     for (const auto& parameter : manifest_.parameters)
       for (const auto& state : parameter.states)
-        guarded([&] { check_tensor(parameter, state); });
+        guarded("", [&] { check_tensor(parameter, state); });
     return std::move(damage_);
   }
 
  private:
+  // `opened`: the name of a file that may not be open to us, or "".
   template <class Fn>
-  void guarded(const Fn& fn) {
+  void guarded(std::string_view opened, const Fn& fn) {
     try {
       fn();
     } catch (const UsageError& error) {
-      damage_.push_back({Damage::Kind::kFormat, error.what()});
+      report(!opened.empty() && is_forbidden(joined(folder_, opened))
+                 ? Damage::Kind::kForbidden
+                 : Damage::Kind::kFormat,
+             error.what());
+    } catch (const FileError& error) {
+      // Once, of whichever of its tensors.
+      if (unread_.insert(error.what()).second)
+        report(Damage::Kind::kUnread, error.what());
     } catch (const SystemError& error) {
-      damage_.push_back({Damage::Kind::kHash, error.what()});
+      report(Damage::Kind::kHash, error.what());
     }
+  }
+
+  void report(Damage::Kind kind, std::string message) {
+    damage_.push_back({kind, std::move(message)});
   }
 
   void check_config() const {
@@ -90,7 +104,7 @@ class Verifier {
                                     {state.kind, parameter.name}, state, part);
       const auto tiles = checked_tiles(stored);
       PartReader(stored, tiles).check([&](std::string message) {
-        damage_.push_back({Damage::Kind::kHash, std::move(message)});
+        report(Damage::Kind::kHash, std::move(message));
       });
       add_tiles(whole, tiles);
     }
@@ -104,7 +118,8 @@ class Verifier {
   Manifest manifest_;
   std::vector<Damage> damage_;
   OpenShards shards_;
-  std::set<int> unusable_;  // reported, and not read
+  std::set<std::string> unread_;  // what was said of files
+  std::set<int> unusable_;        // reported, and not read
 };
 
 }  // namespace

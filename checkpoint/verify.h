@@ -13,15 +13,18 @@ struct Damage {
     // manifest.
     kFormat,
     // Well-formed bytes fail their hash.
-    kHash
+    kHash,
+    // Not known: this user may not read a file, or the system failed to.
+    kForbidden,
+    kUnread
   };
   Kind kind;
   std::string message;
 };
 
-// Reads every byte and reports all damage; empty: whole. `path`: a checkpoint,
-// or a run's folder, whose newest step is read, whole or not. UsageError if
-// there is no step.
+// Reads every byte and reports all damage, and each file that cannot be read;
+// empty: whole. `path`: a checkpoint, or a run's folder, whose newest step is
+// read, whole or not. UsageError if there is no step.
 std::vector<Damage> verify(const std::string& path);
 
 // Of the checkpoint, or of the run's newest whole step: equal exactly if every

@@ -1,5 +1,8 @@
 #include "tools/listing.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/safetensors.h"
 #include "quire/convert/weights.h"
@@ -92,6 +95,13 @@ ListedTensor tensor_of(const SafetensorsFile& file,
       }};
 }
 
+std::vector<std::string> warnings_of_strangers(const std::string& path) {
+  const auto strangers = strangers_in(path);
+  if (strangers.empty()) return {};
+  return {fmt::format("not of the model in {}: {}", path,
+                      fmt::join(strangers, ", "))};
+}
+
 }  // namespace
 
 Listing list_checkpoint(const std::string& path) {
@@ -115,7 +125,7 @@ Listing list_safetensors(const std::string& path) {
   Listing listing{.summary = {},
                   .files = Json::array(),
                   .tensors = {},
-                  .warnings = {},
+                  .warnings = warnings_of_strangers(path),
                   .source = files};
   std::int64_t elements = 0, bytes = 0;
   for (const SafetensorsFile& file : *files) {

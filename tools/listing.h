@@ -42,7 +42,7 @@ struct Listing {
 };
 
 Listing list_checkpoint(const std::string& path);
-// A file, or those directly in a folder.
+// A file, or a folder's.
 Listing list_safetensors(const std::string& path);
 Listing list_llmc(const std::string& path);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "quire/checkpoint/manifest.h"
@@ -28,18 +29,27 @@ bool is_safetensors(const std::string& path) {
   return path.ends_with(".safetensors") || brace == '{';
 }
 
-std::vector<std::string> files_in(const std::string& folder) {
-  std::vector<std::string> files;
+std::vector<std::string> safetensors_names(const std::string& folder) {
+  std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".safetensors")
-      files.push_back(entry.path().string());
+      names.push_back(entry.path().filename().string());
   }
   if (error) {
     throw UsageError(
         fmt::format("{} cannot be read: {}", folder, error.message()));
   }
-  std::ranges::sort(files);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::string> files_in(const std::string& folder) {
+  const auto all = safetensors_names(folder);
+  const auto chosen = convert::weight_file_names(folder);
+  std::vector<std::string> files;
+  for (const std::string& name : chosen.empty() ? all : chosen)
+    files.push_back((fs::path(folder) / name).string());
   return files;
 }
 
@@ -80,6 +90,15 @@ std::vector<std::string> safetensors_files(const std::string& path) {
         path, checkpoint::kManifestName));
   }
   return files;
+}
+
+std::vector<std::string> strangers_in(const std::string& folder) {
+  const auto chosen = convert::weight_file_names(folder);
+  std::vector<std::string> strangers;
+  if (!chosen.empty())
+    std::ranges::set_difference(safetensors_names(folder), chosen,
+                                std::back_inserter(strangers));
+  return strangers;
 }
 
 }  // namespace quire::tools

@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+
+#include "quire/checkpoint/files.h"
 #include "quire/checkpoint/safetensors.h"
+#include "quire/comm/failure.h"
 #include "quire/convert/convert.h"
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 #include "quire/core/hash.h"
 #include "tools/command.h"
 #include "tools/json.h"
@@ -24,39 +30,70 @@ struct Options {
 
 struct Findings {
   std::vector<std::string> damage;
+  std::vector<std::string> unread;  // what cannot be read may be whole
   std::vector<std::string> differences;
   std::vector<std::string> values;  // how far the first that differ are apart
   std::string fingerprint;          // of a whole checkpoint
+  int why_unread = 0;               // as an exit code
 
-  bool good() const { return damage.empty() && differences.empty(); }
+  bool whole() const { return damage.empty() && unread.empty(); }
+  bool good() const { return whole() && differences.empty(); }
+  // What is known to be wrong first.
+  int exit_code() const {
+    return damage.empty() && differences.empty() ? why_unread : kNo;
+  }
 };
 
-// Other people's files have no hashes: what can be checked is their format.
-std::vector<std::string> damage_of_files(const std::string& path) {
-  std::vector<std::string> damage;
-  const bool is_llmc = is_llmc_file(path);
-  try {
-    if (is_llmc) convert::open_weights(path);
-  } catch (const UsageError& error) {
-    damage.emplace_back(error.what());
+void check_checkpoint(const std::string& path, Findings& findings) {
+  using Kind = checkpoint::Damage::Kind;
+  for (const auto& [kind, message] : checkpoint::verify(path)) {
+    const bool read = kind == Kind::kFormat || kind == Kind::kHash;
+    (read ? findings.damage : findings.unread).push_back(message);
+    if (kind == Kind::kForbidden)
+      findings.why_unread = std::max(findings.why_unread, comm::kUsageExit);
+    if (kind == Kind::kUnread) findings.why_unread = comm::kSystemExit;
   }
-  if (is_llmc) return damage;
-  for (const std::string& name : safetensors_files(path)) {
-    try {
-      const checkpoint::SafetensorsFile file(name);
-    } catch (const UsageError& error) {
-      damage.emplace_back(error.what());
-    }
-  }
-  return damage;
 }
 
-std::vector<std::string> damage_of(const std::string& path) {
-  if (!is_checkpoint_path(path)) return damage_of_files(path);
-  std::vector<std::string> lines;
-  for (const auto& each : checkpoint::verify(path))
-    lines.push_back(each.message);
-  return lines;
+// Nothing is known of what may not be read.
+void require_allowed(const std::string& path) {
+  if (is_forbidden(path))
+    throw UsageError(
+        fmt::format("{} cannot be read: {}", path, reason_of(EACCES)));
+}
+
+// What `open` finds wrong with a file is damage.
+template <class Open>
+bool guarded(const std::string& file, Findings& findings, const Open& open) {
+  require_allowed(file);
+  try {
+    open();
+    return true;
+  } catch (const UsageError& error) {
+    findings.damage.emplace_back(error.what());
+    return false;
+  }
+}
+
+// Other people's files have no hashes: what can be checked is their format. The
+// first that cannot be read is an error.
+void check_files(const std::string& path, Findings& findings) {
+  require_allowed(path);
+  if (is_llmc_file(path)) {
+    guarded(path, findings, [&] { convert::open_weights(path); });
+    return;
+  }
+  const std::string index = checkpoint::joined(path, convert::kIndexName);
+  const auto follow = [&] { convert::weight_file_names(path); };
+  if (!guarded(index, findings, follow)) return;
+  for (const std::string& file : safetensors_files(path))
+    guarded(file, findings,
+            [&] { const checkpoint::SafetensorsFile opened(file); });
+}
+
+void check_whole(const std::string& path, Findings& findings) {
+  is_checkpoint_path(path) ? check_checkpoint(path, findings)
+                           : check_files(path, findings);
 }
 
 void compare_checkpoints(const Options& options, Findings& findings) {
@@ -81,13 +118,11 @@ void compare_models(const Options& options, Findings& findings) {
 
 Findings verify(const Options& options) {
   Findings findings;
-  findings.damage = damage_of(options.path);
+  check_whole(options.path, findings);
   const bool is_checkpoint = is_checkpoint_path(options.path);
   const bool both = is_checkpoint && is_checkpoint_path(options.against);
-  if (!options.against.empty())
-    for (auto& line : damage_of(options.against))
-      findings.damage.push_back(std::move(line));
-  if (!findings.damage.empty()) return findings;
+  if (!options.against.empty()) check_whole(options.against, findings);
+  if (!findings.whole()) return findings;
   if (is_checkpoint)
     findings.fingerprint = to_hex(checkpoint::fingerprint(options.path));
   if (both)
@@ -98,7 +133,10 @@ Findings verify(const Options& options) {
 }
 
 std::string json_of(const Findings& findings, const Options& options) {
-  Json json = {{"whole", findings.damage.empty()}, {"damage", findings.damage}};
+  const bool known = findings.whole() || !findings.damage.empty();
+  Json json = {{"whole", known ? Json(findings.whole()) : Json()},
+               {"damage", findings.damage},
+               {"unread", findings.unread}};
   if (!findings.fingerprint.empty()) json["fingerprint"] = findings.fingerprint;
   if (!options.against.empty()) {
     json["equal"] = findings.good();
@@ -112,6 +150,8 @@ std::string text_of(const Findings& findings, const Options& options) {
   std::string text;
   for (const std::string& line : findings.damage)
     text += fmt::format("damaged: {}\n", line);
+  for (const std::string& line : findings.unread)
+    text += fmt::format("unread: {}\n", line);
   for (const std::string& line : findings.differences)
     text += fmt::format("differs: {}\n", line);
   for (const std::string& line : findings.values)
@@ -132,7 +172,7 @@ int run(const Options& options, const Output& output) {
   const Findings findings = verify(options);
   output.result(
       {.json = json_of(findings, options), .text = text_of(findings, options)});
-  return findings.good() ? 0 : kNo;
+  return findings.exit_code();
 }
 
 }  // namespace
@@ -151,7 +191,9 @@ Command verify_command(CLI::App& root) {
   app->add_flag("--state", options->state,
                 "and the same optimizer states, step, position and seed");
   add_json_flag(*app);
-  app->footer("Exit code 1: there is damage or a difference.");
+  app->footer(
+      "Exit code 1: there is damage or a difference; 2 or 3: neither is known, "
+      "as a file may not or cannot be read.");
   return {app,
           [options](const Output& output) { return run(*options, output); }};
 }

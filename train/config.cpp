@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 #include "quire/train/keys/document.h"
 #include "quire/train/keys/model_section.h"
 
@@ -22,8 +24,9 @@ std::string read_file(const std::filesystem::path& file) {
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    throw UsageError(fmt::format(
-        "{} cannot be read; expected a configuration file", file.string()));
+    throw UsageError(
+        fmt::format("{} cannot be read: {}; expected a configuration file",
+                    file.string(), reason_of(errno)));
   }
   std::string text(kMostBytes + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -73,8 +76,7 @@ void check_frozen(const ConfigDocument& document, const RunConfig& config) {
     const nn::Model model = make_model(config);
     if (model.trainable_numel() > 0) return;
   } catch (const UsageError& error) {
-    document.refuse("model.freeze",
-                    fmt::format("model.freeze: {}", error.what()));
+    document.refuse("model.freeze", fmt::format("model.{}", error.what()));
   }
   document.refuse("model.freeze",
                   "model.freeze matches every parameter; expected one that is "

@@ -198,6 +198,8 @@ void Run::announce() {
                 .resumed_from = resumed ? std::optional(start_.progress.step)
                                         : std::nullopt});
   for (const std::string& line : start_.passed_over) warn(line);
+  if (!start_.passed_over.empty())
+    warn(fmt::format("{} is used instead", start_.checkpoint));
   for (const std::string& warning : start_.warnings) warn(warning);
   for (const std::string& line : origin_)
     tell(MessageEvent{MessageEvent::Level::kInfo, line});
@@ -211,9 +213,8 @@ void Run::load(const TrainOptions& options) {
     if (!damage) break;
     if (options.resume != "auto")
       checkpoint::throw_damage(*damage, communicator_);
-    start_ =
-        fall_back(blueprint_, train_.content,
-                  {.start = start_, .why = damage->damage.message}, together_);
+    start_ = fall_back(blueprint_, train_.content,
+                       {.start = start_, .damage = damage->damage}, together_);
     if (!start_.checkpoint.empty()) continue;
     damage->damage.message = none_left(config().output, start_.passed_over);
     checkpoint::throw_damage(*damage, communicator_);

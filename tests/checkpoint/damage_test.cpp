@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <regex>
 
 #include "quire/checkpoint/safetensors.h"
@@ -122,6 +125,50 @@ TEST(Damage, VerifyReportsAllOfIt) {
   ASSERT_EQ(damage.size(), 3u);
   EXPECT_EQ(damage[0].kind, Damage::Kind::kFormat);
   EXPECT_EQ(damage[1].kind, Damage::Kind::kHash);
+}
+
+// Ends the process; on stderr what verify says of the step.
+[[noreturn]] void tell_damage(const Saved& saved) {
+  for (const auto& [kind, message] : verify(saved.step)) {
+    const bool is_hash = kind == Damage::Kind::kHash;
+    const bool is_forbidden = kind == Damage::Kind::kForbidden;
+    const bool is_unread = kind == Damage::Kind::kUnread;
+    std::cerr << (is_hash        ? "hash"
+                  : is_forbidden ? "forbidden"
+                  : is_unread    ? "unread"
+                                 : "format")
+              << ": " << message << "\n";
+  }
+  ::_exit(0);
+}
+
+// As somebody whom permissions hold.
+[[noreturn]] void tell_damage_as_another(const Saved& saved) {
+  if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
+  tell_damage(saved);
+}
+
+// The system opens nothing more.
+[[noreturn]] void tell_damage_without_files(const Saved& saved) {
+  const auto next = static_cast<rlim_t>(::dup(STDIN_FILENO));
+  ::close(static_cast<int>(next));
+  const rlimit none = {.rlim_cur = next, .rlim_max = next};
+  if (::setrlimit(RLIMIT_NOFILE, &none) != 0) ::_exit(1);
+  tell_damage(saved);
+}
+
+TEST(Damage, IsNotSaidOfWhatCannotBeRead) {
+  const Saved saved;
+  ::chmod(saved.run.path().c_str(), 0755);
+  ::chmod(saved.shard(1).c_str(), 0);
+  flip_byte(saved.shard(0), place_of(saved.shard(0), "master:p0"));
+  const auto exited = ::testing::ExitedWithCode(0);
+  EXPECT_EXIT(tell_damage_as_another(saved), exited,
+              "^forbidden: .*shard-00001-of-00002.safetensors cannot be "
+              "opened: Permission denied\nhash: .*elements .*\n$");
+  EXPECT_EXIT(tell_damage_without_files(saved), exited,
+              "^unread: .*manifest.json cannot be opened: Too many open "
+              "files\n$");
 }
 
 TEST(Damage, AShardThatIsCutOrGoneIsNamed) {

@@ -274,6 +274,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"model.freeze=[\"*\"]",
                 "model.freeze matches every parameter; expected one that is "
                 "trained"},
+        Refused{"model.freeze=[\"h.?.mlp\"]",
+                "model.freeze: no parameter matches \"h.?.mlp\"; the nearest "
+                "name is \"h.0.ln_1.bias\""},
         Refused{"evaluate.every=5",
                 "evaluate.every is 5; expected data.validation with it"}));
 

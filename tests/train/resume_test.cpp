@@ -39,13 +39,12 @@ TEST(FallingBack, TakesTheNextOlderStepAndSaysSo) {
   EXPECT_EQ(resumed.result->resumed_from, 2);
   EXPECT_EQ(resumed.result->fingerprint, whole.result->fingerprint);
   const Strings warnings = warnings_of(resumed);
-  ASSERT_EQ(warnings.size(), 2u);
+  ASSERT_EQ(warnings.size(), 3u);
   expect_text(warnings[0],
               {"step-00000004 is damaged", "shard-00000-of-00001.safetensors",
-               "tensor \"master:", "elements [", "fail their hash",
-               "step-00000003 is used instead"});
-  expect_text(warnings[1],
-              {"step-00000003 is damaged", "step-00000002 is used instead"});
+               "tensor \"master:", "elements [", "fail their hash"});
+  expect_text(warnings[1], {"step-00000003 is damaged", "fail their hash"});
+  EXPECT_EQ(warnings[2], step_of(tiny, 2) + " is used instead");
 }
 
 TEST(FallingBack, SettlesTheOlderStepAnew) {
@@ -58,9 +57,10 @@ TEST(FallingBack, SettlesTheOlderStepAnew) {
       run(tiny.config({"optimizer.lr=0.02"}), {.resume = "auto"});
   EXPECT_EQ(resumed.result->resumed_from, 2);
   const Strings warnings = warnings_of(resumed);
-  ASSERT_EQ(warnings.size(), 3u);  // step 4 has this rate, step 2 another
+  ASSERT_EQ(warnings.size(), 4u);  // step 4 has this rate, step 2 another
   expect_text(warnings[0], {"step-00000004 is damaged"});
-  expect_text(warnings[1] + warnings[2], {"optimizer.lr", "steps"});
+  expect_text(warnings[1], {"step-00000002 is used instead"});
+  expect_text(warnings[2] + warnings[3], {"optimizer.lr", "steps"});
 }
 
 TEST(FallingBack, IsForAutoAlone) {

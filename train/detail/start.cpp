@@ -14,6 +14,7 @@
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/files.h"
 #include "quire/checkpoint/run_folder.h"
+#include "quire/convert/weights.h"
 #include "quire/core/cores.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
@@ -41,6 +42,38 @@ bool has_values_alone(const checkpoint::Manifest& manifest) {
          std::ranges::all_of(manifest.parameters, has_value_alone);
 }
 
+// What is meant where a path is no checkpoint: "; ...", or nothing.
+std::string meant_by(const std::string& path) {
+  using convert::Format;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    return "; or auto, for the newest step of the run's own folder";
+  std::string model = path;
+  if (path.ends_with(".safetensors"))
+    model = fs::path(path).parent_path().string();
+  if (model.empty()) model = ".";
+  try {
+    const Format format = convert::format_of(model);
+    if (format == Format::kQuire)
+      return model == path ? "" : fmt::format("; name its folder, {}", model);
+    if (format == Format::kGguf) return "";
+  } catch (const std::exception&) {
+    return "";
+  }
+  return fmt::format(
+      "; {} is a model without the state of a run: start a new run from it, "
+      "with model.from",
+      model);
+}
+
+checkpoint::Checkpoint opened(const std::string& path) {
+  try {
+    return checkpoint::Checkpoint::open(path);
+  } catch (const UsageError& error) {
+    throw UsageError(error.what() + meant_by(path));
+  }
+}
+
 // What only rank 0 looks at.
 class Settling {
  public:
@@ -48,6 +81,7 @@ class Settling {
       : blueprint_(&blueprint), data_(data) {}
 
   Start settle(const TrainOptions& options, const PlanQuery& query) {
+    require_no_file();
     find_checkpoint(options.resume);
     if (!start_.checkpoint.empty()) read_checkpoint();
     const MemoryPlan plan = plan_memory(*blueprint_, query);
@@ -64,19 +98,27 @@ class Settling {
               .threads = before.threads,
               .wave = before.wave,
               .predicted_peak_bytes = before.predicted_peak_bytes};
-    const std::size_t line = start_.passed_over.size();
     start_.passed_over.push_back(
-        fmt::format("{} is damaged: {}", before.checkpoint, damaged.why));
+        fmt::format("{} {}: {}", before.checkpoint,
+                    damaged.damage.kind == checkpoint::Damage::Kind::kUnread
+                        ? "is passed over"
+                        : "is damaged",
+                    damaged.damage.message));
     find_newest(before.progress.step);
-    if (start_.checkpoint.empty()) return std::move(start_);
-    start_.passed_over[line] +=
-        fmt::format("; {} is used instead", start_.checkpoint);
-    read_checkpoint();
+    if (!start_.checkpoint.empty()) read_checkpoint();
     return std::move(start_);
   }
 
  private:
   const RunConfig& config() const { return blueprint_->config; }
+
+  void require_no_file() const {
+    std::error_code ignored;
+    const std::string& output = config().output;
+    if (fs::exists(output, ignored) && !checkpoint::is_folder(output))
+      throw UsageError(fmt::format(
+          "output is {}, which is a file; expected the run's folder", output));
+  }
 
   void find_checkpoint(const std::string& resume) {
     if (resume == "auto") {
@@ -110,7 +152,7 @@ class Settling {
   }
 
   void open(const std::string& path) {
-    const auto saved = checkpoint::Checkpoint::open(path);
+    const auto saved = opened(path);
     start_.checkpoint = saved.folder();
     start_.passed_over = saved.skipped();
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quire/checkpoint/manifest.h"
+#include "quire/checkpoint/verify.h"
 #include "quire/train/detail/blueprint.h"
 #include "quire/train/detail/together.h"
 #include "quire/train/run.h"
@@ -33,7 +34,7 @@ Start settle(const Blueprint& blueprint, const TrainOptions& options,
 // read.
 struct Damaged {
   Start start;
-  std::string why;  // one line
+  checkpoint::Damage damage;
 };
 // Collective: the same with the next older whole step of the run's folder,
 // settled anew; passed_over says why. Its checkpoint is empty if there is none.
