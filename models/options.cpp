@@ -1,26 +1,33 @@
 #include "quire/models/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "quire/core/error.h"
 
 namespace quire::models {
+namespace {
+
+nn::Model built(const Gpt2Options& options) { return gpt2(options); }
+nn::Model built(const LlamaOptions& options) { return llama(options); }
+
+}  // namespace
 
 std::string_view type_of(const Options& options) {
-  return std::holds_alternative<Gpt2Options>(options) ? "gpt2" : "llama";
+  return kTypes.at(options.index());
 }
 
 Options options_of(std::string_view type) {
-  if (type == "gpt2") return Gpt2Options{};
-  if (type == "llama") return LlamaOptions{};
-  throw UsageError(fmt::format(
-      "got a model of type \"{}\"; expected \"gpt2\" or \"llama\"", type));
+  for (const Options& options :
+       {Options(Gpt2Options{}), Options(LlamaOptions{})})
+    if (type_of(options) == type) return options;
+  throw UsageError(
+      fmt::format("got a model of type \"{}\"; expected one of \"{}\"", type,
+                  fmt::join(kTypes, "\", \"")));
 }
 
 nn::Model build(const Options& options) {
-  if (const auto* gpt2_options = std::get_if<Gpt2Options>(&options))
-    return gpt2(*gpt2_options);
-  return llama(std::get<LlamaOptions>(options));
+  return std::visit([](const auto& o) { return built(o); }, options);
 }
 
 std::int64_t context_of(const Options& options) {

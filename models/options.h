@@ -2,6 +2,7 @@
 // writes them by name: configurations, checkpoints, conversions.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +16,13 @@ namespace quire::models {
 
 using Options = std::variant<Gpt2Options, LlamaOptions>;
 
-// "gpt2" or "llama".
+// The types' names, in the order of Options.
+inline constexpr std::array<std::string_view, 2> kTypes = {"gpt2", "llama"};
+static_assert(kTypes.size() == std::variant_size_v<Options>);
+// Those of nn::RotaryOptions::Scaling, in its order.
+inline constexpr std::array<std::string_view, 3> kScalings = {
+    "default", "linear", "llama3"};
+
 std::string_view type_of(const Options& options);
 // The inverse, all sizes 0. UsageError naming the known types.
 Options options_of(std::string_view type);

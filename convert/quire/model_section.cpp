@@ -1,6 +1,7 @@
 #include "quire/convert/quire/model_section.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -24,9 +25,6 @@ constexpr std::array<std::string_view, 6> kOfRuns = {
 constexpr std::array<std::string_view, 2> kMayBeZero = {
     "window", "rope_original_context"};
 
-constexpr std::array<std::string_view, 3> kScalings = {"default", "linear",
-                                                       "llama3"};
-
 bool holds(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -40,18 +38,26 @@ void read(const Json& json, std::string_view, float& value) {
 void read(const Json& json, std::string_view, bool& value) {
   value = json.boolean();
 }
+
+// Its place in `names`.
+std::size_t index_of(const Json& json,
+                     std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, json.string());
+  if (found == names.end())
+    json.refuse(fmt::format("one of \"{}\"", fmt::join(names, "\", \"")));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
 void read(const Json& json, std::string_view, Scaling& value) {
-  const auto found = std::ranges::find(kScalings, json.string());
-  if (found == kScalings.end())
-    json.refuse(R"("default", "linear" or "llama3")");
-  value = static_cast<Scaling>(found - kScalings.begin());
+  value = static_cast<Scaling>(index_of(json, models::kScalings));
 }
 
 std::string written(std::int64_t value) { return fmt::format("{}", value); }
 std::string written(float value) { return fmt::format("{}", value); }
 std::string written(bool value) { return value ? "true" : "false"; }
 std::string written(Scaling value) {
-  return fmt::format("\"{}\"", kScalings[static_cast<std::size_t>(value)]);
+  return fmt::format("\"{}\"",
+                     models::kScalings[static_cast<std::size_t>(value)]);
 }
 
 template <class Visit>
@@ -72,9 +78,7 @@ void require_known(const Json& section, models::Options options) {
 }
 
 models::Options options_of_type(const Json& type) {
-  for (const std::string_view known : {"gpt2", "llama"})
-    if (type.string() == known) return models::options_of(known);
-  type.refuse(R"("gpt2" or "llama")");
+  return models::options_of(models::kTypes[index_of(type, models::kTypes)]);
 }
 
 }  // namespace

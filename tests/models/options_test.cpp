@@ -18,7 +18,8 @@ constexpr Gpt2Options kGpt2 = {
 
 TEST(ModelOptions, SayTheTypeThatMakesThem) {
   EXPECT_EQ(type_of(kGpt2), "gpt2");
-  for (const std::string type : {"gpt2", "llama"})
+  EXPECT_EQ(type_of(LlamaOptions{}), "llama");
+  for (const std::string_view type : kTypes)
     EXPECT_EQ(type_of(options_of(type)), type);
   expect_mentions(usage_error_of([] { options_of("bert"); }),
                   {"\"bert\"", "\"gpt2\"", "\"llama\""});

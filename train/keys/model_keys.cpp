@@ -14,7 +14,10 @@ namespace {
 constexpr std::int64_t kMostLayers = 4096;
 constexpr std::int64_t kMostWidth = 1 << 20;
 constexpr std::int64_t kMostIds = (std::int64_t{1} << 31) - 1;
-const std::vector<std::string> kTypes = {"gpt2", "llama"};
+
+std::vector<std::string> strings(std::span<const std::string_view> names) {
+  return {names.begin(), names.end()};
+}
 
 // nullptr: the model's type has no such option.
 template <class T>
@@ -41,11 +44,11 @@ Field<T> option_of(const std::string& name) {
 template <class T>
 Key for_types(Key key) {
   const std::string name = key.name.substr(key.name.find('.') + 1);
-  for (const std::string& type : kTypes) {
+  for (const std::string_view type : models::kTypes) {
     models::Options options = models::options_of(type);
-    if (option<T>(options, name) != nullptr) key.models.push_back(type);
+    if (option<T>(options, name) != nullptr) key.models.emplace_back(type);
   }
-  if (key.models == kTypes) key.models.clear();
+  if (key.models.size() == models::kTypes.size()) key.models.clear();
   return key;
 }
 
@@ -87,9 +90,9 @@ Key or_else(std::string fallback, Key key) {
 
 Key type_key() {
   Key key = choice(
-      {"model.type", "the family of networks"}, kTypes,
+      {"model.type", "the family of networks"}, strings(models::kTypes),
       [](RunConfig& config, std::size_t i) {
-        config.model = models::options_of(kTypes[i]);
+        config.model = models::options_of(models::kTypes[i]);
       },
       [](const RunConfig& config) { return config.model.index(); });
   key.needed = true;
@@ -102,7 +105,7 @@ Key scaling_key() {
   return for_types<Scaling>(choice(
       {"model.rope_scaling",
        "how rotary frequencies are stretched beyond the trained context"},
-      {"default", "linear", "llama3"},
+      strings(models::kScalings),
       [field](RunConfig& config, std::size_t i) {
         field(config) = static_cast<Scaling>(i);
       },

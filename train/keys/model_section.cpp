@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "quire/core/error.h"
 #include "quire/train/detail/origin.h"
 
@@ -36,7 +38,7 @@ bool lacks_any(const ConfigDocument& document, const models::Options& options) {
 }
 
 bool is_type(const std::string& type) {
-  return type == "gpt2" || type == "llama";
+  return std::ranges::find(models::kTypes, type) != models::kTypes.end();
 }
 
 bool lacks_any(const ConfigDocument& document) {
