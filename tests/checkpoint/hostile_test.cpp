@@ -63,21 +63,26 @@ TEST(Hostile, AFileThatShrinksWhileItIsReadIsAnErrorAndNoSignal) {
       {path, "ends at byte 5000"});
 }
 
+// Of either kind; "" if nothing is thrown.
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(Hostile, AShardThatShrinksAfterOpeningIsNamed) {
   const TempFolder run;
   save_world(run.path(), kSmall, {.step = 3}, 1);
   const auto checkpoint = Checkpoint::open(run.path());
   const auto shard = run / "step-00000003/shard-00000-of-00001.safetensors";
   fs::resize_file(shard, 4000);
-  for (const char* parameter : {"p3", "p4", "p5"}) {
-    try {
-      checkpoint.load("master", parameter, 0, zeros({1}));
-    } catch (const std::exception& error) {  // of either kind, by its name
-      expect_mentions(error.what(), {"shard-00000-of-00001"});
-    }
-  }
-  EXPECT_THROW(checkpoint.load("master", "p5", 0, zeros({1000})),
-               std::exception);
+  for (const char* parameter : {"p3", "p4", "p5"})
+    expect_mentions(
+        error_of([&] { checkpoint.load("master", parameter, 0, zeros({1})); }),
+        {"shard-00000-of-00001"});
 }
 
 TEST(Hostile, AManifestThatIsNoRegularFileIsRefusedAndNotWaitedFor) {
