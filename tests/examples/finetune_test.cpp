@@ -2,31 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "quire/convert/convert.h"
-#include "tests/support/command.h"
+#include "tests/support/texts.h"
 
 namespace quire::testing {
 namespace {
 
 const std::string kModel = QUIRE_TEST_DATA "/llama_tiny";
-
-// Token files of bytes that the model knows: below 197.
-class Texts {
- public:
-  Texts() {
-    std::string text;
-    for (int i = 0; i < 60; ++i) text += "In the beginning was the word. ";
-    write_text(folder_ / "text", text);
-    const Ended ended =
-        quire_command({"tokenize", folder_ / "text", "--tokenizer", "bytes",
-                       "--out", folder_ / "tokens"});
-    EXPECT_EQ(ended.code, 0) << ended.err;
-  }
-  std::string path(const std::string& name) const { return folder_ / name; }
-  std::string tokens() const { return folder_ / "tokens/train.bin"; }
-
- private:
-  TempFolder folder_;
-};
 
 // Every parameter of `a` that is not the same in `b`.
 std::size_t differences(const std::string& a, const std::string& b) {
