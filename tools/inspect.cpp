@@ -161,8 +161,22 @@ std::string text_of(const Json& found) {
   return text;
 }
 
+// A mistyped pattern must not be a tensor that is not there.
+void require_match(const Listing& listing, const Options& options) {
+  std::vector<std::string> names;
+  for (const auto& tensor : listing.tensors) {
+    if (options.takes(tensor.place)) return;
+    names.push_back(tensor.place);
+  }
+  if (options.match.empty()) return;
+  throw UsageError(fmt::format(
+      "--match \"{}\" matches no parameter of {}; the nearest is \"{}\"",
+      options.match, options.path, nearest(options.match, names)));
+}
+
 int run(const Options& options, const Output& output) {
   const Listing listing = listing_of(options.path);
+  require_match(listing, options);
   for (const std::string& line : listing.warnings) warn(line);
   Json found = listing.summary;
   found["files"] = listing.files;

@@ -2,12 +2,14 @@
 // code.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <string_view>
 
 #include "quire/comm/failure.h"
 #include "quire/core/error.h"
+#include "quire/core/text.h"
 #include "quire/core/version.h"
 #include "tools/command.h"
 #include "tools/json.h"
@@ -56,13 +58,34 @@ int tell_version(const Output& output) {
   return 0;
 }
 
+std::string unknown_subcommand(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> known;
+  for (const CLI::App* each :
+       app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(each->get_name());
+  return fmt::format("there is no subcommand \"{}\"; the nearest is \"{}\"",
+                     name, nearest(name, known));
+}
+
+// Of words that nothing takes, as they were typed.
+std::string problem_of(const CLI::App& app, const CLI::ParseError& error) {
+  const auto words = app.remaining(true);
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (code != CLI::ExitCodes::ExtrasError || words.empty()) return error.what();
+  if (app.get_subcommands().empty() && !words[0].starts_with('-'))
+    return unknown_subcommand(app, words[0]);
+  return fmt::format("got {}, which is not expected here",
+                     fmt::join(words, " "));
+}
+
 // Help goes to stdout and is no error.
 int end_of_parsing(const CLI::App& app, const CLI::ParseError& error,
                    const Output& output) {
   if (error.get_exit_code() == 0) return app.exit(error);
   const auto chosen = app.get_subcommands();
   const std::string of = chosen.empty() ? "" : " " + chosen[0]->get_name();
-  return fail(output, fmt::format("{}; see quire{} --help", error.what(), of),
+  return fail(output,
+              fmt::format("{}; see quire{} --help", problem_of(app, error), of),
               comm::kUsageExit);
 }
 

@@ -58,6 +58,7 @@ int Output::failure(const comm::Failure& failure) const {
   return failure.exit_code;
 }
 
+void tell(const std::string& text) { say(text); }
 void warn(const std::string& text) { say("warning: " + text); }
 
 }  // namespace quire::tools

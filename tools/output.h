@@ -32,6 +32,7 @@ class Output {
 };
 
 // To stderr.
+void tell(const std::string& text);
 void warn(const std::string& text);
 
 }  // namespace quire::tools

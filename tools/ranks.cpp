@@ -52,6 +52,13 @@ comm::Failure advised(const RankJob& job, comm::Failure failure) {
   return failure;
 }
 
+void tell_result(const RankJob& job, const RankReport& report,
+                 const Output& output) {
+  output.result(report.result);
+  if (report.exit_code != train::kStoppedExit || !job.advice) return;
+  if (const std::string advice = job.advice(); !advice.empty()) tell(advice);
+}
+
 int finish(const RankJob& job, const comm::RunResult& run, const Result& result,
            const Output& output) {
   if (run.failure) {
@@ -59,7 +66,7 @@ int finish(const RankJob& job, const comm::RunResult& run, const Result& result,
     failure.exit_code = run.exit_code;
     return output.failure(advised(job, failure));
   }
-  output.result(result);
+  tell_result(job, {.result = result, .exit_code = run.exit_code}, output);
   return run.exit_code;
 }
 
@@ -122,7 +129,7 @@ int run_in_world(const comm::Launch& launch, const RankJob& job,
   const auto communicator = comm::join(launch, {.timeout_s = job.timeout_s});
   try {
     const RankReport report = work_of(job, *communicator, launch.local_size);
-    if (launch.rank == 0) output.result(report.result);
+    if (launch.rank == 0) tell_result(job, report, output);
     return report.exit_code;
   } catch (const comm::PeerError& error) {
     return end_in_world(job, error.failure(), launch.rank, output);

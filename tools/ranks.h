@@ -39,8 +39,9 @@ struct RankJob {
   RankFlags flags;
   double timeout_s = 60.0;  // of one wait for peers
   RankWork work;
-  // How to go on after a step in which a rank, a device or a disk failed; said
-  // before the error, unless it is empty.
+  // How to go on after a step in which a rank, a device or a disk failed, said
+  // before the error, and after a run that was stopped, said last; unless it is
+  // empty.
   std::function<std::string()> advice = {};
 };
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::tools {
 namespace {
@@ -19,16 +21,15 @@ TextFile::TextFile(const std::string& path) : path_(path) {
   bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
   if (!error) stream_.open(path, std::ios::binary);  // a pipe would wait
   if (error || !stream_) {
-    throw UsageError(fmt::format("{} cannot be read{}{}; expected a text", path,
-                                 error ? ": " : "",
-                                 error ? error.message() : ""));
+    throw UsageError(fmt::format("{} cannot be read: {}; expected a text", path,
+                                 error ? error.message() : reason_of(errno)));
   }
 }
 
 std::string TextFile::next() {
   std::string block(kBlockBytes, '\0');
   stream_.read(block.data(), kBlockBytes);
-  if (stream_.bad()) throw SystemError(fmt::format("{} cannot be read", path_));
+  if (stream_.bad()) throw_system_error(path_, "read", errno);
   block.resize(static_cast<std::size_t>(stream_.gcount()));
   return block;
 }

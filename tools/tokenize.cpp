@@ -71,14 +71,38 @@ std::int64_t training_tokens(const Options& options, std::int64_t tokens) {
       tokens, options.validation, held));
 }
 
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (!error && fs::is_directory(path, error)) return;
-  throw UsageError(fmt::format(
-      "the folder {} cannot be made: {}; give another one as --out", path,
-      error ? error.message() : "a file of that name exists"));
-}
+// A folder, made with those above it; gone again, those that it made, unless it
+// is kept.
+class MadeFolder {
+ public:
+  // UsageError if it cannot be made.
+  explicit MadeFolder(const std::string& path) {
+    std::error_code error;
+    for (fs::path at = path; !at.empty() && !fs::exists(at, error);
+         at = at.parent_path())
+      made_.push_back(at);
+    fs::create_directories(path, error);
+    if (!error && fs::is_directory(path, error)) return;
+    remove();
+    throw UsageError(fmt::format(
+        "the folder {} cannot be made: {}; give another one as --out", path,
+        error ? error.message() : "a file of that name exists"));
+  }
+  ~MadeFolder() { remove(); }
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
+
+  void keep() { made_.clear(); }
+
+ private:
+  // One that is not empty has become somebody else's, too.
+  void remove() const {
+    std::error_code ignored;
+    for (const fs::path& each : made_) fs::remove(each, ignored);
+  }
+
+  std::vector<fs::path> made_;  // the innermost first
+};
 
 struct Written {
   std::vector<std::string> files;
@@ -93,6 +117,22 @@ struct Parts {
   Written train;
   std::optional<Written> validation;
 };
+
+// Both or none.
+Parts finish_parts(data::TokenWriter& train, data::TokenWriter& validation) {
+  Parts parts;
+  if (validation.tokens() > 0) parts.validation = finish(validation);
+  try {
+    parts.train = finish(train);
+  } catch (...) {
+    std::error_code ignored;
+    if (parts.validation)
+      for (const std::string& file : parts.validation->files)
+        fs::remove(file, ignored);
+    throw;
+  }
+  return parts;
+}
 
 // Nothing stands under a final name before all has been written.
 Parts write_parts(const Options& options, const data::Tokenizer& tokenizer,
@@ -111,10 +151,7 @@ Parts write_parts(const Options& options, const data::Tokenizer& tokenizer,
     train.write(ids.first(count));
     validation.write(ids.subspan(count));
   });
-  Parts parts;
-  if (validation.tokens() > 0) parts.validation = finish(validation);
-  parts.train = finish(train);
-  return parts;
+  return finish_parts(train, validation);
 }
 
 Json json_of(const Written& written) {
@@ -143,10 +180,13 @@ int run(const Options& options, const Output& output) {
   std::int64_t train = std::numeric_limits<std::int64_t>::max();
   if (options.validation > 0)
     train = training_tokens(options, count_tokens(options, *tokenizer));
-  make_folder(options.out);
   const Parts parts =
-      unless_stopped((fs::path(options.out) / "train.bin").string(),
-                     [&] { return write_parts(options, *tokenizer, train); });
+      unless_stopped((fs::path(options.out) / "train.bin").string(), [&] {
+        MadeFolder folder(options.out);
+        Parts written = write_parts(options, *tokenizer, train);
+        folder.keep();
+        return written;
+      });
   output.result(result_of(parts, *tokenizer));
   return 0;
 }

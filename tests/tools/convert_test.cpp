@@ -199,6 +199,31 @@ TEST(Inspect, ReadsFilesOfLlmc) {
   EXPECT_EQ(json.at("parameters"), 40);
 }
 
+TEST(Inspect, FollowsTheIndexAndNamesStrangersOnce) {
+  const TempFolder folder;
+  const std::string model = folder / "model";
+  std::filesystem::copy(QUIRE_TEST_DATA "/hf_sharded", model);
+  write_tensors(model + "/adapter.safetensors");
+  const Ended ended = quire_command({"inspect", model, "--json"});
+  EXPECT_EQ(ended.json().at("files").size(), 3u);
+  EXPECT_EQ(ended.json().at("parameters"), 30);
+  EXPECT_EQ(ended.err, "warning: not of the model in " + model +
+                           ": adapter.safetensors\n");
+}
+
+TEST(Verify, MissesAFileThatTheIndexNames) {
+  const TempFolder folder;
+  const std::string model = folder / "model";
+  std::filesystem::copy(QUIRE_TEST_DATA "/hf_sharded", model);
+  EXPECT_EQ(quire_command({"verify", model}).code, 0);
+  const std::string gone = model + "/model-00002-of-00003.safetensors";
+  std::filesystem::remove(gone);
+  const Ended ended = quire_command({"verify", model});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.out, "damaged: " + gone + " does not exist; " + model +
+                           "/model.safetensors.index.json names it\n");
+}
+
 TEST(Inspect, SaysWhichFileHoldsWhat) {
   const TempFolder folder;
   convert(kTiny, folder / "saved", {"--to", "quire", "--shards", "40"});

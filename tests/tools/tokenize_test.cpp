@@ -136,6 +136,20 @@ TEST_F(Tokenize, OverwritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out/train.bin"));
 }
 
+TEST_F(Tokenize, LeavesNoneOfTheFoldersThatItMadeIfItFails) {
+  std::filesystem::create_directory(folder_ / "mine");
+  const Ended ended = run_program(
+      "/bin/sh",
+      {"-c", "trap '' XFSZ; ulimit -f 1; exec " QUIRE_COMMAND " tokenize " +
+                 (folder_ / "a") + " --tokenizer bytes --out " +
+                 (folder_ / "mine/a/b")});
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_NE(ended.err.find("train.bin cannot be written: File too large"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "mine"));
+}
+
 TEST_F(Tokenize, RefusesAPartWithoutTokens) {
   EXPECT_EQ(tokenize({"--validation", "0.01"}).code, 2);
   EXPECT_EQ(tokenize({"--validation", "1"}).code, 2);

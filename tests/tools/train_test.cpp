@@ -139,6 +139,10 @@ TEST(Train, SavesAndEndsWith75WhenItIsTerminated) {
     const auto inspected =
         quire_command({"inspect", run.folder().path("run"), "--json"}).json();
     EXPECT_EQ(inspected.at("step"), ended.json().at("steps"));
+    EXPECT_TRUE(ended.err.ends_with("to go on behind " +
+                                    inspected.at("path").get<std::string>() +
+                                    ": the same command with --resume auto\n"))
+        << ended.err;
   }
 }
 
