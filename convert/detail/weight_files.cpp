@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "quire/checkpoint/files.h"
 #include "quire/checkpoint/json.h"
 #include "quire/convert/detail/contained.h"
 #include "quire/convert/detail/look_alikes.h"
 #include "quire/convert/detail/pickle.h"
+#include "quire/convert/weights.h"
 #include "quire/core/error.h"
 
 namespace quire::convert {
@@ -18,21 +21,38 @@ using checkpoint::Json;
 using checkpoint::SafetensorsFile;
 
 constexpr std::string_view kSingle = "model.safetensors";
-constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr std::int64_t kMostIndex = std::int64_t{64} << 20;
+
+Json index_of(const std::string& folder) {
+  const std::string text = checkpoint::read_text(
+      contained(folder, std::string(kIndexName), folder), kMostIndex);
+  return Json::parse(text, joined(folder, kIndexName));
+}
 
 [[noreturn]] void refuse_folder(const std::string& folder) {
   refuse_pickles_in(folder);
   const std::string advice = advice_on(folder);
   throw UsageError(
-      fmt::format("{} holds neither {} nor {}{}", folder, kSingle, kIndex,
+      fmt::format("{} holds neither {} nor {}{}", folder, kSingle, kIndexName,
                   advice.empty() ? "; copy the model's there" : advice));
 }
 
 }  // namespace
 
+std::vector<std::string> weight_file_names(const std::string& folder) {
+  const std::string index = joined(folder, kIndexName);
+  if (stands(joined(folder, kSingle))) return {std::string(kSingle)};
+  if (!stands(index)) return {};
+  const Json json = index_of(folder);
+  std::set<std::string> names;
+  for (const auto& [tensor, name] : json.at("weight_map").members())
+    if (names.insert(name.string()).second)
+      contained(folder, name.string(), index);
+  return {names.begin(), names.end()};
+}
+
 WeightFiles::WeightFiles(const std::string& folder) {
-  const std::string index = joined(folder, kIndex);
+  const std::string index = joined(folder, kIndexName);
   if (stands(joined(folder, kSingle))) {
     add_all(open(folder, std::string(kSingle), folder));
   } else if (stands(index)) {
@@ -65,9 +85,7 @@ void WeightFiles::add_all(const SafetensorsFile& file) {
 
 void WeightFiles::open_index(const std::string& folder,
                              const std::string& path) {
-  const std::string text = checkpoint::read_text(
-      contained(folder, std::string(kIndex), folder), kMostIndex);
-  const Json json = Json::parse(text, path);
+  const Json json = index_of(folder);
   std::map<std::string, std::string> place;
   for (const auto& [tensor, name] : json.at("weight_map").members()) {
     place[tensor] = name.string();
