@@ -32,13 +32,17 @@ class Matching {
   std::optional<Match> take(const std::string& parameter, const Shape& shape);
   // In a partial reading, the tensors that nobody took, by their own names.
   std::map<std::string, Match> rest();
-  // Of these, those that no parameter can be: one line each.
+  // Those that made way for one that was renamed.
+  const std::vector<std::string>& made_way() const { return made_way_; }
+  // Of the rest, those that no parameter can be: one line each.
   const std::vector<std::string>& passed_over() const { return passed_over_; }
   // UsageError with all problems, and all tensors that nobody took.
   void require_fit() const;
 
  private:
   void add(const ForeignTensor& tensor, const OpenOptions& options);
+  bool makes_way(const ForeignTensor& tensor, const std::string& plain,
+                 const OpenOptions& options);
   void take_head();
   std::string foreign_start() const;
 
@@ -49,6 +53,7 @@ class Matching {
   std::size_t taken_ = 0;
   std::vector<std::string> problems_;
   std::vector<std::string> passed_over_;
+  std::vector<std::string> made_way_;
 };
 
 }  // namespace quire::convert
