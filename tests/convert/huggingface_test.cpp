@@ -198,7 +198,16 @@ TEST(HuggingFace, WrapperPrefixesAreNotGuessedAway) {
     expect_mentions(copy.refusal(),
                     {"missing: wte.weight",
                      "unexpected: " + wrapper + "transformer.wte.weight",
-                     "begins with \"" + wrapper + "\": save"});
+                     "begins with \"" + wrapper + "transformer.\": save"});
+  }
+  for (const std::string wrapper : {"language_model.", "base_model.model."}) {
+    ModelFolder untied("llama_tiny");
+    Tensors wrapped;
+    for (const auto& [name, tensor] : untied.tensors)
+      wrapped.emplace(wrapper + name, tensor);
+    untied.tensors = wrapped;
+    expect_mentions(untied.refusal(),
+                    {"begins with \"" + wrapper + "\": save"});
   }
   ModelFolder another("llama_tiny");
   another.tensors = ModelFolder().tensors;
