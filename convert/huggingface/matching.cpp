@@ -86,13 +86,28 @@ void Matching::add(const ForeignTensor& tensor, const OpenOptions& options) {
   const auto renamed = options.rename.find(tensor.name);
   if (renamed != options.rename.end())
     plain = plain_name(renamed->second);
-  else if (is_buffer(network, plain))
+  else if (is_buffer(network, plain) || makes_way(tensor, plain, options))
     return;
   if (tensors_.emplace(plain, &tensor).second) return;
   throw UsageError(
       fmt::format("{}: holds \"{}\" twice: with and without the prefix {}, or "
-                  "under another name that is taken for it",
+                  "under another name that is taken for it (rename), while "
+                  "its own is not left out (ignore)",
                   tensor.file, plain, prefix));
+}
+
+// For one that is renamed to the parameter that it would be.
+bool Matching::makes_way(const ForeignTensor& tensor, const std::string& plain,
+                         const OpenOptions& options) {
+  for (const auto& [_, parameter] : options.rename) {
+    if (plain_name(parameter) != plain) continue;
+    for (const std::string& name : {tensor.name, parameter}) {
+      if (!matches_any_glob(options.ignore, name)) continue;
+      made_way_.push_back(name);
+      return true;
+    }
+  }
+  return false;
 }
 
 void Matching::take_head() {
