@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "quire/checkpoint/safetensors.h"
 #include "quire/convert/dcp/shards.h"
 #include "quire/convert/detail/contained.h"
+#include "quire/convert/detail/llmc_numbers.h"
 #include "quire/convert/detail/look_alikes.h"
 #include "quire/convert/detail/pickle.h"
 #include "quire/convert/weights.h"
@@ -75,22 +74,11 @@ std::string start_of(const std::string& path) {
   return start;
 }
 
-// Of a model and of tokens: llm.c's files begin with a number of their kind.
-constexpr std::array<std::int32_t, 2> kModels = {20240326, 20240803};
-constexpr std::array<std::int32_t, 2> kTokens = {20240520, 20240801};
-
-bool begins_with(std::string_view start, std::span<const std::int32_t> magics) {
-  std::int32_t magic = 0;
-  if (start.size() < sizeof(magic)) return false;
-  std::memcpy(&magic, start.data(), sizeof(magic));
-  return std::ranges::find(magics, magic) != magics.end();
-}
-
 Format format_of_file(const std::string& path) {
   const std::string start = start_of(path);
   if (start.starts_with("GGUF")) return Format::kGguf;
-  if (begins_with(start, kModels)) return Format::kLlmc;
-  if (begins_with(start, kTokens))
+  if (begins_with(start, kModelNumbers)) return Format::kLlmc;
+  if (begins_with(start, kTokenNumbers))
     throw UsageError(fmt::format(
         "{} is a token file, the text and not the model; expected a model's "
         "folder, or a .bin file of llm.c's model",

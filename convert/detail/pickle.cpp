@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
 #include "quire/checkpoint/files.h"
+#include "quire/convert/detail/llmc_numbers.h"
 #include "quire/core/error.h"
 
 namespace quire::convert {
@@ -20,6 +22,15 @@ bool has_pickles_name(const fs::path& path) {
   constexpr std::array kEnds = {".bin", ".ckpt", ".pickle",
                                 ".pkl", ".pt",   ".pth"};
   return std::ranges::find(kEnds, path.extension()) != kEnds.end();
+}
+
+// A model's file or a text's, which end in .bin, too.
+bool is_of_llmc(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;  // a pipe would wait
+  std::string start(sizeof(std::int32_t), '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
+  return begins_with(start, kModelNumbers) || begins_with(start, kTokenNumbers);
 }
 
 // A name that a shell and Python take as it is; the command gets copied.
@@ -93,7 +104,9 @@ void refuse_pickles_in(const std::string& folder) {
           "into safetensors, or save with torch's HuggingFaceStorageWriter",
           folder));
     const std::string name = entry.path().filename().string();
-    if (has_pickles_name(name) && !is_no_model(name)) found.push_back(name);
+    if (has_pickles_name(name) && !is_no_model(name) &&
+        !is_of_llmc(entry.path()))
+      found.push_back(name);
   }
   if (found.empty()) return;
   const auto usual_first = [](const std::string& name) {

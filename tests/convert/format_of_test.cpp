@@ -92,6 +92,13 @@ TEST(FormatOf, APickleIsRefusedUnreadWithTheCommandThatTurnsIt) {
                   {"torch.load('FILE'"});
 }
 
+TEST(FormatOf, TokensAreNoPickle) {
+  const TempFolder folder;
+  write_file(folder / "train.bin", little_endian(20240520));
+  expect_mentions(usage_error_of([&] { format_of(folder.path()); }),
+                  {"is no model's folder"});
+}
+
 TEST(FormatOf, OneCommandTurnsAllPartsOfAModel) {
   ModelFolder copy;
   for (const std::string part : {"00001-of-00002", "00002-of-00002"})
