@@ -212,13 +212,9 @@ int run(int count, std::uint64_t seed) {
 }  // namespace quire::checkpoint
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  try {
+  return quire::test::run_check([&] {
     return quire::checkpoint::run(
         argc > 1 ? std::atoi(argv[1]) : 10'000,
         argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
-  } catch (const std::exception& error) {
-    std::printf("%s\n0 passed, 1 failed\n", error.what());
-    return 1;
-  }
+  });
 }

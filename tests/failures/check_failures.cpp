@@ -2,14 +2,12 @@
 // wrong, and "N passed, M failed" as its last line.
 //
 //   check_failures [WORD...]   only the scenes whose names hold all the words
-#include <cstdio>
-#include <exception>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/failures/command_scenes.h"
 #include "tests/failures/stage.h"
+#include "tests/support/tally.h"
 
 namespace quire::failures {
 namespace {
@@ -29,11 +27,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace quire::failures
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  try {
+  return quire::test::run_check([&] {
     return quire::failures::run({argv + 1, argv + argc});
-  } catch (const std::exception& error) {
-    std::printf("%s\n0 passed, 1 failed\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -3,12 +3,12 @@
 //
 //   check_kill [WORD...]   only the scenes whose names hold all the words
 #include <cstdio>
-#include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "tests/failures/kill_scenes.h"
+#include "tests/support/tally.h"
 
 namespace quire::failures {
 namespace {
@@ -42,11 +42,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace quire::failures
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  try {
+  return quire::test::run_check([&] {
     return quire::failures::run({argv + 1, argv + argc});
-  } catch (const std::exception& error) {
-    std::printf("%s\n0 passed, 1 failed\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -24,6 +24,7 @@
 
 #include "quire/train/run.h"
 #include "tests/failures/command_scenes.h"
+#include "tests/support/tally.h"
 
 namespace quire::failures {
 namespace {
@@ -312,16 +313,12 @@ int run(double minutes, std::uint64_t seed) {
 }  // namespace quire::failures
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  try {
+  return quire::test::run_check([&] {
     const double minutes = argc > 1 ? std::atof(argv[1]) : 60;
     if (!(minutes > 0) || minutes > 10000)
       throw std::runtime_error("expected a number of minutes");
     const std::uint64_t seed =
         argc > 2 ? std::strtoull(argv[2], nullptr, 10) : std::random_device()();
     return quire::failures::run(minutes, seed);
-  } catch (const std::exception& error) {
-    std::printf("%s\n0 passed, 1 failed\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -83,13 +83,6 @@ struct StrikePage {
   char message[2048];
 };
 
-template <std::size_t kBytes>
-void store(char (&to)[kBytes], const std::string& text) {
-  const std::size_t count = std::min(text.size(), kBytes - 1);
-  text.copy(to, count);
-  to[count] = 0;
-}
-
 bool is_of_save(const DiskCall& call) {
   const std::string& path = call.to.empty() ? call.path : call.to;
   return path.find("step-0000000") != std::string::npos &&

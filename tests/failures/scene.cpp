@@ -85,10 +85,7 @@ class Players {
 }  // namespace
 
 void Findings::add(const std::string& what) {
-  const std::string all = text[0] == 0 ? what : std::string(text) + "; " + what;
-  const std::size_t count = std::min(all.size(), sizeof(text) - 1);
-  all.copy(text, count);
-  text[count] = 0;
+  store(text, text[0] == 0 ? what : std::string(text) + "; " + what);
 }
 
 Place::Place(Findings& findings) : findings_(&findings) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/temp_folder.h"
@@ -42,6 +43,13 @@ class Place {
   Findings* findings_;
   testing::TempFolder folder_;
 };
+
+// Into text of a fixed size, which processes share; cut if it is longer.
+template <std::size_t kBytes>
+void store(char (&to)[kBytes], std::string_view text) {
+  const std::size_t count = text.copy(to, kBytes - 1);
+  to[count] = 0;
+}
 
 struct Scene {
   std::string name;

@@ -4,7 +4,6 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -29,13 +28,6 @@ constexpr const char* kPrompt = "In the";
 
 train::GenerateOptions generation(const std::string& model) {
   return {.model = model, .prompt = kPrompt, .tokens = 4, .threads = 1};
-}
-
-template <std::size_t kBytes>
-void store(char (&to)[kBytes], const std::string& text) {
-  const std::size_t count = std::min(text.size(), kBytes - 1);
-  text.copy(to, count);
-  to[count] = 0;
 }
 
 // ---- what a cell expects

@@ -35,4 +35,17 @@ class Tally {
   int passed_ = 0, failed_ = 0;
 };
 
+// A check's main, whose output is read while it runs: the exit code of `run`,
+// and a failure as the last line if that throws.
+template <class Fn>
+int run_check(Fn&& run) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    std::printf("%s\n0 passed, 1 failed\n", error.what());
+    return 1;
+  }
+}
+
 }  // namespace quire::test
