@@ -39,6 +39,7 @@
 #include "bench/trainee.h"
 #include "quire/checkpoint/background_save.h"
 #include "quire/checkpoint/load.h"
+#include "quire/checkpoint/manifest.h"
 #include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/save.h"
 #include "quire/checkpoint/tile_hash.h"
@@ -144,9 +145,9 @@ class Bench {
     return folder_ + "/plain-" + std::to_string(world_.rank());
   }
   std::string shard() const {
+    const auto files = checkpoint::read_manifest(step()).files;
     return checkpoint::joined(
-        step(), "shard-0000" + std::to_string(world_.rank()) + "-of-0000" +
-                    std::to_string(kRanks) + ".safetensors");
+        step(), files.at(static_cast<std::size_t>(world_.rank())).name);
   }
 
   double seconds(const std::function<void()>& work) {
