@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "quire/checkpoint/safetensors.h"
 #include "quire/core/error.h"
 #include "tests/support/many_files.h"
@@ -53,6 +56,21 @@ TEST(OpenFiles, AreTheLastOnesUsed) {
   EXPECT_EQ(many.value(6), 6);
   expect_mentions(usage_error_of([&] { many.value(7); }),
                   {many.path(7), "does not exist"});
+}
+
+TEST(OpenFiles, ServeManyThreads) {
+  const ManyFiles many;
+  std::atomic<int> right = 0;
+  std::vector<std::jthread> threads;
+  for (int step = 1; step <= 4; ++step)
+    threads.emplace_back([&, step] {
+      for (int i = 0; i < kMany; ++i) {
+        const int file = i * step % kMany;
+        if (many.value(file) == file) ++right;
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(right, 4 * kMany);
 }
 
 TEST(OpenFiles, AreOpenedAgainOnlyAsTheyWere) {
