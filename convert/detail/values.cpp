@@ -86,15 +86,14 @@ void ValueStream::give(const StoredParameter& parameter, const Range& range,
   });
 }
 
-std::vector<std::byte> ValueStream::whole(const StoredParameter& parameter,
-                                          DType dtype) {
-  std::vector<std::byte> whole;
-  whole.reserve(static_cast<std::size_t>(bytes_of(dtype, parameter.shape)));
-  read(parameter, {0, parameter.shape.numel()}, dtype,
-       [&](std::span<const std::byte> bytes) {
-         whole.insert(whole.end(), bytes.begin(), bytes.end());
-       });
-  return whole;
+std::vector<std::byte> ValueStream::hold(const StoredParameter& parameter,
+                                         const Range& range, DType dtype) {
+  std::vector<std::byte> held;
+  held.reserve(static_cast<std::size_t>(range.count * size_of(dtype)));
+  read(parameter, range, dtype, [&](std::span<const std::byte> bytes) {
+    held.insert(held.end(), bytes.begin(), bytes.end());
+  });
+  return held;
 }
 
 void ValueStream::tell_written(std::int64_t bytes) {

@@ -54,8 +54,9 @@ class ValueStream {
             const checkpoint::ByteSink& sink) {
     give(parameter, {0, parameter.shape.numel()}, dtype, sink);
   }
-  // All of it, for a writer that gives it in another order, and tells so.
-  std::vector<std::byte> whole(const StoredParameter& parameter, DType dtype);
+  // The range, for a writer that gives it in another order, and tells so.
+  std::vector<std::byte> hold(const StoredParameter& parameter,
+                              const Range& range, DType dtype);
   void tell_written(std::int64_t bytes);
 
   // One line for every parameter of which finite elements became infinite.

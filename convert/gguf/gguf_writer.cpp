@@ -95,19 +95,16 @@ class GgufModel {
                    std::int64_t heads, const ByteSink& sink) {
     const std::int64_t count = parameter.shape.numel() / heads;
     const auto half = static_cast<std::size_t>(llama()->head_width / 2);
-    std::vector<std::byte> head, turned;
+    std::vector<std::byte> turned;
     for (std::int64_t h = 0; h < heads; ++h) {
-      head.clear();
-      values_.give(parameter, {h * count, count}, dtype,
-                   [&](std::span<const std::byte> bytes) {
-                     head.insert(head.end(), bytes.begin(), bytes.end());
-                   });
+      const auto head = values_.hold(parameter, {h * count, count}, dtype);
       turned.resize(head.size());
       const std::size_t row = head.size() / (2 * half);
       for (std::size_t i = 0; i < 2 * half; ++i)
         std::memcpy(turned.data() + i * row,
                     head.data() + (i / 2 + i % 2 * half) * row, row);
       sink(turned);
+      values_.tell_written(std::ssize(turned));
     }
   }
 

@@ -33,7 +33,9 @@ ForeignParameter foreign(const Weights& weights,
 // The whole parameter is held, and its transpose given in pieces.
 void give_transposed(ValueStream& stream, const ForeignParameter& parameter,
                      const Rows& rows, const ByteSink& sink) {
-  const auto whole = stream.whole(*parameter.parameter, parameter.dtype);
+  const StoredParameter& stored = *parameter.parameter;
+  const auto whole =
+      stream.hold(stored, {0, stored.shape.numel()}, parameter.dtype);
   const std::int64_t width = size_of(parameter.dtype);
   const std::int64_t row_bytes = parameter.shape[1] * width;
   const std::int64_t most = std::max<std::int64_t>(1, kPieceBytes / row_bytes);

@@ -223,16 +223,26 @@ TEST(Convert, TellsProgressUpToAllBytes) {
   }
 }
 
-// A matrix that is transposed is read for every shard.
-TEST(Convert, TellsOfAllBytesWithTheLastOfThem) {
+// What is left after each report.
+std::vector<std::int64_t> reports_of(const std::string& golden,
+                                     const ConvertOptions& options) {
   const TempFolder folder;
   std::vector<std::int64_t> left;
-  convert(*tiny(), folder / "out", {.to = Format::kDcp, .shards = 3},
+  convert(*open_weights(data_path(golden)), folder / "out", options,
           [&](std::int64_t done, std::int64_t total) {
             left.push_back(total - done);
           });
-  EXPECT_EQ(std::ranges::adjacent_find(left, std::less_equal()), left.end());
-  EXPECT_EQ(left.back(), 0);
+  return left;
+}
+
+// A matrix that is transposed is read for every shard; heads are turned.
+TEST(Convert, TellsOfAllBytesWithTheLastOfThem) {
+  for (const auto& left :
+       {reports_of("gpt2_tiny", {.to = Format::kDcp, .shards = 3}),
+        reports_of("llama_tiny", {.to = Format::kGguf})}) {
+    EXPECT_EQ(std::ranges::adjacent_find(left, std::less_equal()), left.end());
+    EXPECT_EQ(left.back(), 0);
+  }
 }
 
 TEST(Convert, TakesTokenizerFilesAlong) {
