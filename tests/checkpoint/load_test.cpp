@@ -52,6 +52,33 @@ TEST(LoadTogether, GivesEveryRankItsRanges) {
   }
 }
 
+// Rounds in which a rank that loads `numel` elements says that it is at work,
+// if it may at any time.
+std::int64_t busy_rounds(std::int64_t numel) {
+  const Model model{.buckets = {{numel}}, .kinds = {{"master", 0.0f}}};
+  const TempFolder run;
+  save_world(run.path(), model, kAt, 1);
+  const auto collectives = [&](double report_every_s) {
+    std::int64_t count = 0;
+    expect_no_errors(run_world(1, [&](auto& communicator, Stream& stream) {
+      auto request = load_of(model, 0, 1);
+      request.report_every_s = report_every_s;
+      load(run / "step-00000002", request, communicator, stream);
+      count =
+          communicator.record().traffic(comm::Purpose::kControl).collectives;
+    }));
+    return count;
+  };
+  return collectives(0.0) - collectives(1e9);
+}
+
+// A part of any length is as many blocks of 2^20 elements.
+TEST(LoadTogether, TellsThePeersWhoWaitOfEveryBlock) {
+  const std::int64_t one = busy_rounds(1);
+  EXPECT_GT(one, 0);
+  EXPECT_EQ(busy_rounds((std::int64_t{2} << 20) + 1), 3 * one);
+}
+
 // What every rank of three is told of a checkpoint of two ranks.
 std::vector<std::string> damage_told(const TempFolder& run) {
   std::vector<std::string> told(3);
