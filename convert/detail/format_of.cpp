@@ -96,8 +96,9 @@ Format format_of_file(const std::string& path) {
 }  // namespace
 
 Format format_of(const std::string& path) {
-  return checkpoint::is_folder(path) ? format_of_folder(path)
-                                     : format_of_file(path);
+  if (checkpoint::is_folder(path)) return format_of_folder(path);
+  refuse_hub_name(path);
+  return format_of_file(path);
 }
 
 }  // namespace quire::convert

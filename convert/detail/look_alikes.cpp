@@ -9,6 +9,7 @@
 
 #include "quire/checkpoint/files.h"
 #include "quire/convert/detail/contained.h"
+#include "quire/core/error.h"
 
 namespace quire::convert {
 namespace {
@@ -74,6 +75,17 @@ std::string advice_on(const std::string& folder) {
       return advice;
   const std::string below = model_below(folder);
   return below.empty() ? "" : fmt::format("; name {}, which holds one", below);
+}
+
+void refuse_hub_name(const std::string& path) {
+  const auto slash = path.find('/');
+  const bool two = slash != std::string::npos && slash > 0 &&
+                   slash + 1 < path.size() && slash == path.rfind('/');
+  if (!two || path.starts_with('.') || stands(path.substr(0, slash))) return;
+  throw UsageError(fmt::format(
+      "{} does not exist; expected a folder or file of this machine: a model "
+      "of the hub is to be downloaded first (hf download NAME --local-dir DIR)",
+      path));
 }
 
 }  // namespace quire::convert

@@ -9,4 +9,8 @@ namespace quire::convert {
 // resembles nothing that is known. Reads names alone.
 std::string advice_on(const std::string& folder);
 
+// UsageError if the path leads nowhere and could be a model's name in the hub,
+// "org/name".
+void refuse_hub_name(const std::string& path);
+
 }  // namespace quire::convert

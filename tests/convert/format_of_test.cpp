@@ -147,6 +147,14 @@ TEST(FormatOf, AFolderOfModelsNamesTheFirst) {
                   {"name " + hub.path() + "/snapshots/1a2b, which"});
 }
 
+TEST(FormatOf, ANameOfTheHubIsNoPath) {
+  expect_mentions(usage_error_of([] { format_of("org/model-1.5B"); }),
+                  {"org/model-1.5B does not exist", "downloaded first"});
+  for (const std::string path : {"./model", "/no/model", "org/", "a/b/c", "m"})
+    EXPECT_EQ(usage_error_of([&] { format_of(path); }).find("downloaded first"),
+              std::string::npos);
+}
+
 TEST(FormatOf, AFolderOfPicklesIsRefusedWithTheCommand) {
   ModelFolder copy;
   write_file(copy.folder / "pytorch_model.bin", "PK\x03\x04");
