@@ -170,7 +170,7 @@ void require_world(const comm::Launch& launch, const RankFlags& flags) {
 
 void add_rank_flags(CLI::App& app, RankFlags& flags) {
   app.add_option("-n", flags.ranks, "ranks to start here; 1 by default")
-      ->check(CLI::Range(1, kMostRanks));
+      ->check(CLI::Range(1, kMostLocalRanks));
   app.add_option("--ranks", flags.kind,
                  "processes (the default) or threads of one process")
       ->check(CLI::IsMember({"processes", "threads"}));

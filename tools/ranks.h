@@ -14,7 +14,7 @@
 
 namespace quire::tools {
 
-inline constexpr int kMostRanks = 256;  // of one host
+inline constexpr int kMostLocalRanks = 256;
 
 struct RankFlags {
   std::optional<int> ranks;

@@ -25,7 +25,7 @@ Command run_command(CLI::App& root) {
   const auto options = std::make_shared<comm::CommandOptions>();
   app->add_option("-n", options->ranks, "processes to start")
       ->required()
-      ->check(CLI::Range(1, kMostRanks));
+      ->check(CLI::Range(1, kMostLocalRanks));
   app->add_option("program", options->command, "after --: program, arguments")
       ->required();
   add_json_flag(*app);
