@@ -98,6 +98,19 @@ TEST(FallingBack, IsNoNewRunWhereAllStepsAreBroken) {
                                   "step-00000004 is passed over"});
 }
 
+// However the folder is written.
+TEST(Resuming, WarnsOfTheStepsThatAreNewerThanTheOneItIsGiven) {
+  const TinyRuns tiny;
+  run(tiny.config({"checkpoint.every=1"}));
+  const std::string run_folder = tiny.path("run");
+  const auto resumed =
+      run(tiny.config(), {.resume = run_folder + "/../run/" + "step-00000002"});
+  const Strings warnings = warnings_of(resumed);
+  ASSERT_EQ(warnings.size(), 2u);
+  expect_text(warnings[0], {"step-00000003 is newer than what is resumed"});
+  expect_text(warnings[1], {"step-00000004 is newer than what is resumed"});
+}
+
 // Losses, norms and rates, to the last bit.
 using Figures = std::vector<std::vector<double>>;
 Figures figures_of(const RunOutcome& outcome) {

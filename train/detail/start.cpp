@@ -165,8 +165,10 @@ class Settling {
   }
 
   void warn_of_newer_steps() {
+    const std::int64_t own =
+        checkpoint::read_manifest(start_.checkpoint).progress.step;
     for (const auto& step : checkpoint::list_steps(config().output)) {
-      if (step.path <= start_.checkpoint || !step.problem.empty()) continue;
+      if (step.step <= own || !step.problem.empty()) continue;
       start_.warnings.push_back(fmt::format(
           "{} is newer than what is resumed; it stays until this run saves "
           "the same step",
@@ -207,12 +209,14 @@ class Settling {
   void compare_position(const checkpoint::Manifest& manifest,
                         ConfigDifferences& differences) const {
     const auto& progress = manifest.progress;
-    const std::int64_t position = progress.step * blueprint_->step_samples();
-    if (progress.position == position) return;
+    const std::int64_t samples = blueprint_->step_samples();
+    if (progress.position % samples == 0 &&
+        progress.position / samples == progress.step)
+      return;
     differences.refused.push_back(fmt::format(
         "position: checkpoint has {} samples after {} steps, configuration "
-        "has {}",
-        progress.position, progress.step, position));
+        "has {} a step",
+        progress.position, progress.step, samples));
   }
 
   void refuse(const std::vector<std::string>& lines) const {
