@@ -16,7 +16,7 @@ import numpy
 import torch
 import torch.distributed.checkpoint as dcp
 from safetensors import safe_open
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_model
 from torch.distributed.checkpoint import CheckpointException
 from torch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files
 from transformers import AutoModelForCausalLM
@@ -104,6 +104,14 @@ def check_dcp_consolidation(work, name, shards):
     expect_equal(load_file(next((work / "whole").glob("*.safetensors"))), wanted)
 
 
+def check_save_model(work, name):
+    """safetensors' own save_model keeps one name of tensors that are tied, the head's."""
+    (work / "model").mkdir()
+    shutil.copy(MODELS / name / "config.json", work / "model")
+    save_model(AutoModelForCausalLM.from_pretrained(MODELS / name), str(work / "model" / "model.safetensors"))
+    expect_golden(convert(work / "model", work / "out", "hf"), name)
+
+
 def interleaved(tensor, heads):
     """llama.cpp rotates neighbours where Hugging Face rotates halves."""
     return tensor.reshape(heads, 2, tensor.shape[0] // heads // 2, *tensor.shape[1:]).swapaxes(1, 2).reshape(tensor.shape)
@@ -153,6 +161,7 @@ def checks():
         for route in [[], ["quire"], ["dcp"], ["quire", "dcp"], *([["llmc"]] if name == "gpt2_tiny" else [])]:
             yield check_route, name, *route
         yield check_sharded, name
+        yield check_save_model, name
         for dtype in ("fp16", "bf16"):
             yield check_dtype, name, dtype
         for shards in (1, 3):
