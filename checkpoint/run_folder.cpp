@@ -136,6 +136,13 @@ std::optional<std::int64_t> newest_step(const std::string& folder) {
   return newest;
 }
 
+std::string step_or_newest(const std::string& path) {
+  if (is_step(path)) return path;
+  const auto newest = newest_step(path);
+  if (!newest) throw UsageError(path + " holds no checkpoint (step-NNNNNNNN)");
+  return joined(path, step_name(*newest));
+}
+
 void prune(const std::string& folder, const Keep& keep,
            const FileObserver& observer) {
   check(keep);

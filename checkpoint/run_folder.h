@@ -34,6 +34,9 @@ struct Step {
 std::vector<Step> list_steps(const std::string& folder);
 // The largest number of its steps, whole or not; none if it has none.
 std::optional<std::int64_t> newest_step(const std::string& folder);
+// `path` itself if it is a step, else the newest of the run's folder, whole or
+// not. UsageError if there is none.
+std::string step_or_newest(const std::string& path);
 // UsageError if the folder has the name of another step than its manifest's.
 void check_name(const std::string& folder, const Manifest& manifest);
 // Why the checkpoint in `folder` is not whole; empty if it is.

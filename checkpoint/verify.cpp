@@ -17,14 +17,6 @@ namespace {
 
 constexpr std::int64_t kMostConfig = std::int64_t{64} << 20;
 
-std::string step_to_verify(const std::string& path) {
-  if (is_step(path)) return path;
-  const auto steps = list_steps(path);
-  if (steps.empty())
-    throw UsageError(path + " holds no checkpoint (step-NNNNNNNN)");
-  return steps.back().path;
-}
-
 class Verifier {
  public:
   explicit Verifier(std::string folder) : folder_(std::move(folder)) {}
@@ -38,17 +30,18 @@ class Verifier {
       guarded(manifest_.files[i].name,
               [&] { check_file(static_cast<int>(i)); });
     for (const auto& parameter : manifest_.parameters)
-      for (const auto& state : parameter.states)
-        guarded("", [&] { check_tensor(parameter, state); });
+      for (const auto& state : parameter.states) check_tensor(parameter, state);
     return std::move(damage_);
   }
 
  private:
-  // `opened`: the name of a file that may not be open to us, or "".
+  // True if it throws nothing. `opened`: the name of a file that may not be
+  // open to us, or "".
   template <class Fn>
-  void guarded(std::string_view opened, const Fn& fn) {
+  bool guarded(std::string_view opened, const Fn& fn) {
     try {
       fn();
+      return true;
     } catch (const UsageError& error) {
       report(!opened.empty() && is_forbidden(joined(folder_, opened))
                  ? Damage::Kind::kForbidden
@@ -61,6 +54,7 @@ class Verifier {
     } catch (const SystemError& error) {
       report(Damage::Kind::kHash, error.what());
     }
+    return false;
   }
 
   void report(Damage::Kind kind, std::string message) {
@@ -98,20 +92,30 @@ class Verifier {
   void check_tensor(const ManifestParameter& parameter,
                     const ManifestState& state) {
     Hasher whole;
+    bool all = true;
     for (const auto& part : state.parts) {
-      if (unusable_.contains(part.file)) return;
-      const auto stored = find_part(shards_.get(folder_, manifest_, part.file),
-                                    {state.kind, parameter.name}, state, part);
-      const auto tiles = checked_tiles(stored);
-      PartReader(stored, tiles).check([&](std::string message) {
-        report(Damage::Kind::kHash, std::move(message));
-      });
-      add_tiles(whole, tiles);
+      if (unusable_.contains(part.file))
+        all = false;
+      else if (!guarded("", [&] {
+                 check_part({state.kind, parameter.name}, state, part, whole);
+               }))
+        all = false;
     }
-    if (whole.digest() != state.hash)
-      throw SystemError(
-          fmt::format("{}: {} has not the hash that the manifest says", folder_,
-                      tensor_name(state.kind, parameter.name)));
+    if (all && whole.digest() != state.hash)
+      report(Damage::Kind::kHash,
+             fmt::format("{}: {} has not the hash that the manifest says",
+                         folder_, tensor_name(state.kind, parameter.name)));
+  }
+
+  void check_part(const PartName& name, const ManifestState& state,
+                  const ManifestPart& part, Hasher& whole) {
+    const auto stored = find_part(shards_.get(folder_, manifest_, part.file),
+                                  name, state, part);
+    const auto tiles = checked_tiles(stored);
+    PartReader(stored, tiles).check([&](std::string message) {
+      report(Damage::Kind::kHash, std::move(message));
+    });
+    add_tiles(whole, tiles);
   }
 
   std::string folder_;
@@ -125,7 +129,7 @@ class Verifier {
 }  // namespace
 
 std::vector<Damage> verify(const std::string& path) {
-  return Verifier(step_to_verify(path)).run();
+  return Verifier(step_or_newest(path)).run();
 }
 
 }  // namespace quire::checkpoint

@@ -18,10 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_steps(const std::string& folder) {
-  return !checkpoint::list_steps(folder).empty();
-}
-
 // By its name, or by the brace behind the length of its header.
 bool is_safetensors(const std::string& path) {
   char brace = 0;
@@ -58,7 +54,7 @@ std::vector<std::string> files_in(const std::string& folder) {
 bool is_checkpoint_path(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return false;
-  return checkpoint::is_step(path) || has_steps(path);
+  return checkpoint::is_step(path) || checkpoint::newest_step(path);
 }
 
 bool is_llmc_file(const std::string& path) {

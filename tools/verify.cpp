@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "quire/checkpoint/files.h"
+#include "quire/checkpoint/run_folder.h"
 #include "quire/checkpoint/safetensors.h"
 #include "quire/comm/failure.h"
 #include "quire/convert/convert.h"
@@ -165,10 +166,19 @@ std::string text_of(const Findings& findings, const Options& options) {
   return text;
 }
 
-int run(const Options& options, const Output& output) {
-  if (options.state && options.against.empty()) {
+// Of a run's folder the same step for all that is said of it: a run that goes
+// on may save and remove others meanwhile.
+std::string settled(const std::string& path) {
+  return is_checkpoint_path(path) ? checkpoint::step_or_newest(path) : path;
+}
+
+int run(const Options& given, const Output& output) {
+  if (given.state && given.against.empty()) {
     throw UsageError("--state is given; expected --against PATH with it");
   }
+  const Options options = {.path = settled(given.path),
+                           .against = settled(given.against),
+                           .state = given.state};
   const Findings findings = verify(options);
   output.result(
       {.json = json_of(findings, options), .text = text_of(findings, options)});

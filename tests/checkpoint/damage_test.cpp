@@ -183,6 +183,17 @@ TEST(Damage, AShardThatIsCutOrGoneIsNamed) {
   expect_mentions(open_error(saved), {"shard-00000", "does not exist"});
 }
 
+// p5 stands in both shards.
+TEST(Damage, OfTheOtherPartsIsNamedWhereAShardIsGone) {
+  const Saved saved;
+  fs::remove(saved.shard(0));
+  flip_byte(saved.shard(1), place_of(saved.shard(1), "master:p5"));
+  const auto damage = verify(saved.step);
+  ASSERT_EQ(damage.size(), 2u);
+  expect_mentions(damage[0].message, {"shard-00000", "does not exist"});
+  expect_mentions(damage[1].message, {"shard-00001", "master:p5", "fail"});
+}
+
 TEST(Damage, ShardsOfAnotherStepOrRankAreNotTakenForTheirs) {
   const Saved saved;
   fs::rename(saved.shard(0), saved.step + "/x");
