@@ -9,27 +9,21 @@
 #include "quire/checkpoint/shard/part_reader.h"
 #include "quire/checkpoint/shard/shards.h"
 #include "quire/core/error.h"
+#include "quire/core/text.h"
 
 namespace quire::checkpoint {
 namespace {
 
-constexpr std::size_t kMostListed = 50;  // under each title
-
 [[noreturn]] void refuse_run(const std::string& path,
                              const std::vector<std::string>& skipped) {
-  std::string message = path + " holds no whole checkpoint (step-NNNNNNNN)";
-  for (const auto& line : skipped) message += "\n  " + line;
-  throw UsageError(message);
+  throw UsageError(path + " holds no whole checkpoint (step-NNNNNNNN)" +
+                   listed(skipped));
 }
 
 void add(std::string& list, std::string_view title,
          const std::vector<std::string>& items) {
   if (items.empty()) return;
-  list += fmt::format("\n  {}:", title);
-  const std::size_t shown = std::min(items.size(), kMostListed);
-  for (std::size_t i = 0; i < shown; ++i) list += "\n    " + items[i];
-  if (shown < items.size())
-    list += fmt::format("\n    and {} more", items.size() - shown);
+  list += fmt::format("\n  {}:{}", title, listed(items, "\n    "));
 }
 
 // What of a checkpoint does not fit what is expected.

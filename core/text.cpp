@@ -58,6 +58,23 @@ bool matches_any_glob(std::span<const std::string> globs,
       globs, [&](const auto& glob) { return matches_glob(glob, text); });
 }
 
+std::string listed(std::span<const std::string> lines, std::string_view start) {
+  constexpr std::size_t kEnd = 25;
+  std::string text;
+  const auto add = [&](std::span<const std::string> some) {
+    for (const std::string& line : some) text.append(start).append(line);
+  };
+  if (lines.size() <= 2 * kEnd) {
+    add(lines);
+    return text;
+  }
+  add(lines.first(kEnd));
+  text.append(start).append(
+      "... and " + std::to_string(lines.size() - 2 * kEnd) + " more ...");
+  add(lines.last(kEnd));
+  return text;
+}
+
 std::string progress_bar(std::int64_t done, std::int64_t total) {
   constexpr double kWidth = 40.0;
   const double part =

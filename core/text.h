@@ -19,6 +19,11 @@ bool matches_glob(std::string_view glob, std::string_view text);
 bool matches_any_glob(std::span<const std::string> globs,
                       std::string_view text);
 
+// Lines of a message, each behind `start`: at most 50, of more the first and
+// the last 25, and between them how many are left out.
+std::string listed(std::span<const std::string> lines,
+                   std::string_view start = "\n  ");
+
 // A bar of 42 characters for `done` of `total`: "[##########          ]".
 std::string progress_bar(std::int64_t done, std::int64_t total);
 

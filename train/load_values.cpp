@@ -1,7 +1,6 @@
 #include "quire/train/load_values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>
@@ -48,10 +47,10 @@ class Matching {
   void require_fit() const {
     if (problems_.empty()) return;
     throw UsageError(fmt::format(
-        "{} does not fit the model:\n  {}\nwhat is missing or different may be "
+        "{} does not fit the model:{}\nwhat is missing or different may be "
         "left as it is (fresh); what is unexpected may be left out (ignore) or "
         "be a parameter under another name (rename)",
-        path_, fmt::join(problems_, "\n  ")));
+        path_, listed(problems_)));
   }
 
  private:

@@ -201,9 +201,8 @@ void Matching::require_fit() const {
   if (const std::string start = foreign_start(); !start.empty())
     problems.push_back(fmt::format(
         "every name begins with \"{}\": save the tensors without it", start));
-  throw UsageError(fmt::format("the weights in {} do not fit {}:\n  {}",
-                               model_.path, model_.config,
-                               fmt::join(problems, "\n  ")));
+  throw UsageError(fmt::format("the weights in {} do not fit {}:{}",
+                               model_.path, model_.config, listed(problems)));
 }
 
 }  // namespace quire::convert

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -173,8 +172,8 @@ class QuireWeights final : public Weights {
 
   void require_none(const std::vector<std::string>& problems) const {
     if (problems.empty()) return;
-    throw UsageError(fmt::format("{} does not fit its configuration:\n  {}",
-                                 saved_.folder(), fmt::join(problems, "\n  ")));
+    throw UsageError(fmt::format("{} does not fit its configuration:{}",
+                                 saved_.folder(), listed(problems)));
   }
 
   void add(const std::string& name, const std::string& source) {

@@ -304,7 +304,8 @@ TEST(Expect, AllowsKindsThatNobodyAsksForOnlyIfToldSo) {
   expect_mentions(usage_error_of([&] {
                     checkpoint.expect(wanted, Checkpoint::States::kWhole);
                   }),
-                  {"exp_avg:p0", "exp_avg_sq:p24\n    and 6 more"});
+                  {"exp_avg:p0",
+                   "exp_avg:p12\n    ... and 6 more ...\n    exp_avg_sq:p15"});
 }
 
 TEST(Manifest, AParametersValueIsItsMasterElseItsValue) {

@@ -196,7 +196,7 @@ TEST(HuggingFace, WrapperPrefixesAreNotGuessedAway) {
       wrapped.emplace(wrapper + name, tensor);
     copy.tensors = wrapped;
     expect_mentions(copy.refusal(),
-                    {"missing: wte.weight",
+                    {"missing: h.0.attn.c_attn.bias",
                      "unexpected: " + wrapper + "transformer.wte.weight",
                      "begins with \"" + wrapper + "transformer.\": save"});
   }

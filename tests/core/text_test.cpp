@@ -50,6 +50,26 @@ TEST(Counted, AddsAnSButToOne) {
   EXPECT_EQ(counted(12, "thread"), "12 threads");
 }
 
+std::vector<std::string> numbers(int count) {
+  std::vector<std::string> lines;
+  for (int i = 1; i <= count; ++i) lines.push_back(std::to_string(i));
+  return lines;
+}
+
+TEST(Listed, IsEveryLineOfAFew) {
+  EXPECT_EQ(listed({}), "");
+  EXPECT_EQ(listed(numbers(3)), "\n  1\n  2\n  3");
+  EXPECT_EQ(listed(numbers(2), ", "), ", 1, 2");
+  EXPECT_TRUE(listed(numbers(50), " ").ends_with(" 49 50"));
+}
+
+TEST(Listed, IsBothEndsOfMany) {
+  const std::string text = listed(numbers(600), " ");
+  EXPECT_TRUE(text.starts_with(" 1 2 "));
+  EXPECT_NE(text.find(" 25 ... and 550 more ... 576 "), std::string::npos);
+  EXPECT_TRUE(text.ends_with(" 599 600"));
+}
+
 TEST(ProgressBar, IsAsFullAsTheWorkIsDone) {
   EXPECT_EQ(progress_bar(0, 8), "[                                        ]");
   EXPECT_EQ(progress_bar(2, 8), "[##########                              ]");

@@ -1,7 +1,6 @@
 #include "quire/train/detail/start.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "quire/core/cores.h"
 #include "quire/core/error.h"
 #include "quire/core/hash.h"
+#include "quire/core/text.h"
 #include "quire/train/detail/memory_plan.h"
 #include "quire/train/detail/state.h"
 
@@ -221,12 +221,10 @@ class Settling {
 
   void refuse(const std::vector<std::string>& lines) const {
     if (lines.empty()) return;
-    std::string message = fmt::format(
+    throw UsageError(fmt::format(
         "{} is of another run; give it the configuration it was saved with, "
-        "or start a new run in another folder",
-        start_.checkpoint);
-    for (const std::string& line : lines) message += "\n  " + line;
-    throw UsageError(message);
+        "or start a new run in another folder{}",
+        start_.checkpoint, listed(lines)));
   }
 
   const Blueprint* blueprint_;
@@ -269,8 +267,8 @@ std::string none_left(const std::string& folder,
                       const std::vector<std::string>& passed_over) {
   return fmt::format(
       "{} holds no checkpoint that can be resumed; restore one of them, or "
-      "start a new run in another folder\n  {}",
-      folder, fmt::join(passed_over, "\n  "));
+      "start a new run in another folder{}",
+      folder, listed(passed_over));
 }
 
 Start settle(const Blueprint& blueprint, const TrainOptions& options,
