@@ -1,6 +1,7 @@
-// Byte-level byte pair encoding, as GPT-2, Llama 3 and Qwen have it.
+// Byte pair encoding: byte-level, as GPT-2, Llama 3 and Qwen have it, and with
+// blanks and characters for letters, as Llama 2 and Mistral do.
 //
-// A text is cut into pieces by a pattern, and the bytes of every piece are
+// A text is cut into pieces by a pattern, and the letters of every piece are
 // merged pair by pair, the pair of the lowest rank first, the leftmost of
 // equals. What goes in comes out:
 //
@@ -15,14 +16,24 @@
 //                             normalizer, those that want it behind it
 //   a post-processor          says what frame() is
 //
+// With byte_fallback, a letter is a character that the vocabulary has, or else
+// a byte, and U+2581 is a blank. Pieces are words with the blanks before them:
+// what merges join. The files say whether a blank is put before a text, and
+// behind added tokens, and whether decode drops the first one: what comes out
+// has U+2581 as blanks, and may have one blank more or less where a text or
+// what follows an added token begins. A normalizer of blanks puts added tokens
+// that want it in that form as well, with a blank before them.
+//
 // Refused, with the file and the key: every other model (WordPiece, Unigram),
-// byte_fallback, dropout, prefixes and suffixes, other normalizers, other
-// pre-tokenizers than ByteLevel and Split by a regular expression that isolates
-// its matches, add_prefix_space, other post-processors than ByteLevel and
-// TemplateProcessing, and added tokens that strip or that want whole words;
-// vocabularies without all 256 bytes, with an id or a token twice, with ids of
-// 2^22 and more; merges of unknown tokens and merges that stand twice; files of
-// more than 256 MiB.
+// dropout, prefixes and suffixes, other normalizers, other pre-tokenizers than
+// ByteLevel and Split by a regular expression that isolates its matches, or
+// with byte_fallback Metaspace that does not split, add_prefix_space of
+// ByteLevel, other post-processors than ByteLevel and TemplateProcessing, and
+// added tokens that strip or that want whole words; vocabularies without all
+// 256 bytes, with an id or a token twice, with ids of 2^22 and more; merges of
+// unknown tokens and merges that stand twice; with byte_fallback, ignore_merges
+// and merges of bytes or across the beginning of a word; files of more than
+// 256 MiB.
 //
 // A pattern is bounded in steps and memory per match; one that runs away is a
 // UsageError of the text's encoding.

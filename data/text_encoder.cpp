@@ -17,8 +17,11 @@ std::span<const std::int32_t> TextEncoder::add(std::string_view block) {
   ids_.clear();
   held_.append(block);
   if (held_.size() < wanted_) return ids_;
-  const TextPart part = {.text = held_, .more = true, .specials = specials_};
-  held_.erase(0, tokenizer_->append(part, ids_));
+  TextPart here = part();
+  here.more = true;
+  const std::size_t settled = tokenizer_->append(here, ids_);
+  held_.erase(0, settled);
+  begun_ = begun_ || settled > 0;
   if (held_.size() > kMostHeld) {
     throw UsageError(fmt::format(
         "the tokenizer \"{}\" finds no place to cut in {} bytes of text; "
@@ -31,8 +34,9 @@ std::span<const std::int32_t> TextEncoder::add(std::string_view block) {
 
 std::span<const std::int32_t> TextEncoder::finish() {
   ids_.clear();
-  tokenizer_->append({.text = held_, .specials = specials_}, ids_);
+  tokenizer_->append(part(), ids_);
   held_.clear();
+  begun_ = false;
   wanted_ = 0;
   return ids_;
 }

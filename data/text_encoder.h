@@ -27,9 +27,14 @@ class TextEncoder {
   std::span<const std::int32_t> finish();
 
  private:
+  TextPart part() const {
+    return {.text = held_, .begun = begun_, .specials = specials_};
+  }
+
   const Tokenizer* tokenizer_;
   Specials specials_;
   std::string held_;
+  bool begun_ = false;
   std::size_t wanted_ = 0;  // bytes in held_ from which on to try again
   std::vector<std::int32_t> ids_;
 };

@@ -19,7 +19,8 @@ enum class Specials : std::uint8_t { kAsText, kRecognise };
 // A text, or the part of one that is there so far.
 struct TextPart {
   std::string_view text;
-  bool more = false;  // the text may go on
+  bool more = false;   // the text may go on
+  bool begun = false;  // what stands before it has its ids
   Specials specials = Specials::kAsText;
 };
 
@@ -32,7 +33,7 @@ struct Frame {
 
 // Immutable: const calls from any number of threads. Any bytes can be encoded,
 // and decode gives them back; where the files of a tokenizer want a normal
-// form, text comes back in that form.
+// form, or blanks before words, text comes back in that form.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;

@@ -18,6 +18,26 @@ std::vector<Pattern> patterns_of(const BpeParts& parts) {
   return patterns;
 }
 
+Letters letters_of(const BpeParts& parts) {
+  Letters letters;
+  if (parts.metaspace) letters = parts.metaspace->letters;
+  for (std::size_t i = 0; i < parts.tokens.size() && !parts.metaspace; ++i) {
+    const std::string& token = parts.tokens[i];
+    if (token.size() == 1)
+      letters.set_byte(static_cast<unsigned char>(token[0]),
+                       static_cast<std::int32_t>(i));
+  }
+  letters.require_bytes(parts.source);
+  return letters;
+}
+
+// As the added tokens of the normal form want it.
+std::string normal_text(const std::string& text, const BpeParts& parts) {
+  if (parts.nfc) return std::string(normal_form(text).text());
+  if (!parts.metaspace || !parts.metaspace->normalizes) return text;
+  return std::string(parts.metaspace->spaced(text, Before::kNothing).text());
+}
+
 }  // namespace
 
 class BpeTokenizer::Turn {
@@ -51,13 +71,14 @@ class BpeTokenizer::Turn {
 class BpeTokenizer::Cutter {
  public:
   using Subject = Pattern::Subject;
-  Cutter(const BpeTokenizer& tokenizer, Specials specials, Worker& worker,
+  Cutter(const BpeTokenizer& tokenizer, const TextPart& part, Worker& worker,
          std::vector<std::int32_t>& ids)
       : tokenizer_(tokenizer),
-        added_(specials == Specials::kRecognise ? tokenizer.all_added_
-                                                : tokenizer.plain_added_),
+        added_(part.specials == Specials::kRecognise ? tokenizer.all_added_
+                                                     : tokenizer.plain_added_),
         worker_(worker),
-        ids_(ids) {}
+        ids_(ids),
+        before_(part.begun ? Before::kText : Before::kNothing) {}
 
   std::size_t cut(const Subject& subject) {
     return cut_at(added_.in_text, subject,
@@ -67,13 +88,14 @@ class BpeTokenizer::Cutter {
  private:
   // Until when a text that may change its form is settled.
   struct Settled {
-    const NormalText* form = nullptr;  // null: no such text is being cut
+    const TextForm* form = nullptr;  // null: no such text is being cut
     std::size_t bytes = 0;
     std::size_t ids = 0;
   };
 
   // At these tokens, and what stands between them by `cut`. A token that begins
-  // before `known` is known to its last byte.
+  // before `known` is known to its last byte. It is settled with what follows,
+  // which may look different behind a token.
   template <class Cut>
   std::size_t cut_at(const AddedTokens& added, const Subject& subject,
                      const Cut& cut) {
@@ -81,6 +103,7 @@ class BpeTokenizer::Cutter {
     const std::size_t ahead =
         subject.more && added.longest() > 0 ? added.longest() - 1 : 0;
     const std::size_t known = text.size() - std::min(text.size(), ahead);
+    std::optional<AddedTokens::Hit> last;
     std::size_t done = 0;
     while (done < known) {
       const auto hit = added.find(text, done, known);
@@ -88,11 +111,14 @@ class BpeTokenizer::Cutter {
       done += cut({.text = text.substr(done, end - done),
                    .more = !hit && subject.more});
       if (!hit) break;
-      ids_.push_back(hit->id);
+      settle(text.data() + hit->begin);
+      token(hit->id);
       done = hit->end;
-      settle(text.data() + done);
+      last = hit;
     }
-    return done;
+    if (!subject.more || !last || done > last->end) return done;
+    ids_.pop_back();
+    return last->begin;
   }
 
   std::size_t cut_bytes(const Subject& subject) {
@@ -105,23 +131,37 @@ class BpeTokenizer::Cutter {
           subject.more &&
           (valid == rest.size() || is_unfinished_utf8(rest.substr(valid)));
       const Subject stretch = {.text = rest.substr(0, valid), .more = open};
-      done += tokenizer_.parts_.nfc ? cut_normal(stretch) : cut_form(stretch);
+      done += cut_stretch(stretch);
       if (open) break;
       if (done < text.size()) piece(text.substr(done++, 1));
     }
     return done;
   }
 
+  // UTF-8, by the normalizer first.
+  std::size_t cut_stretch(const Subject& subject) {
+    const BpeParts& parts = tokenizer_.parts_;
+    const auto cut = [this](const Subject& part) { return cut_form(part); };
+    if (parts.metaspace && parts.metaspace->normalizes)
+      return cut_as(parts.metaspace->spaced(subject.text, before_), subject,
+                    cut);
+    if (!parts.nfc) return cut_form(subject);
+    const std::size_t settled =
+        subject.more ? last_segment(subject.text) : subject.text.size();
+    return cut_as(normal_form(subject.text.substr(0, settled)), subject, cut);
+  }
+
   // What of the form is settled may end where no byte of the text answers to
   // it; it is settled up to the last place where one does.
-  std::size_t cut_normal(const Subject& subject) {
+  template <class Cut>
+  std::size_t cut_as(const TextForm& form, const Subject& subject,
+                     const Cut& cut) {
     if (!subject.more) {
-      cut_form({.text = NormalText(subject.text).text()});
+      cut({.text = form.text()});
       return subject.text.size();
     }
-    const NormalText form(subject.text.substr(0, last_segment(subject.text)));
     settled_ = {.form = &form, .ids = ids_.size()};
-    cut_form({.text = form.text(), .more = true});
+    cut({.text = form.text(), .more = true});
     settled_.form = nullptr;
     ids_.resize(settled_.ids);
     return settled_.bytes;
@@ -132,7 +172,8 @@ class BpeTokenizer::Cutter {
     const char* begin = settled_.form->text().data();
     const auto bytes =
         settled_.form->origin(static_cast<std::size_t>(end - begin));
-    if (bytes) settled_ = {settled_.form, *bytes, ids_.size()};
+    if (bytes && *bytes > settled_.bytes)
+      settled_ = {settled_.form, *bytes, ids_.size()};
   }
 
   std::size_t cut_form(const Subject& subject) {
@@ -140,9 +181,15 @@ class BpeTokenizer::Cutter {
       // What is known may end within a character.
       const std::size_t whole =
           part.more ? valid_utf8(part.text) : part.text.size();
-      return cut_from(0,
-                      {.text = part.text.substr(0, whole), .more = part.more});
+      return cut_words({.text = part.text.substr(0, whole), .more = part.more});
     });
+  }
+
+  std::size_t cut_words(const Subject& subject) {
+    const auto& space = tokenizer_.parts_.metaspace;
+    if (!space || space->normalizes) return cut_from(0, subject);
+    return cut_as(space->spaced(subject.text, before_), subject,
+                  [this](const Subject& part) { return cut_from(0, part); });
   }
 
   // By the patterns from number `first` on.
@@ -175,7 +222,13 @@ class BpeTokenizer::Cutter {
       piece(text);
   }
 
+  void token(std::int32_t id) {
+    ids_.push_back(id);
+    before_ = Before::kToken;
+  }
+
   void piece(std::string_view text) {
+    before_ = Before::kText;
     if (worker_.cache.append(text, ids_)) return;
     const std::size_t before = ids_.size();
     tokenizer_.append_piece(text, worker_, ids_);
@@ -187,12 +240,13 @@ class BpeTokenizer::Cutter {
   Worker& worker_;
   std::vector<std::int32_t>& ids_;
   Settled settled_;
+  Before before_;
 };
 
 BpeTokenizer::BpeTokenizer(BpeParts parts)
     : parts_(std::move(parts)),
       merges_(parts_.merges, parts_.source),
-      byte_ids_(ids_of_bytes()),
+      letters_(letters_of(parts_)),
       patterns_(patterns_of(parts_)),
       plain_added_(added_tokens(Specials::kAsText)),
       all_added_(added_tokens(Specials::kRecognise)) {
@@ -206,28 +260,11 @@ BpeTokenizer::Added BpeTokenizer::added_tokens(Specials specials) const {
   std::vector<AddedToken> in_form;
   for (AddedToken token : parts_.added) {
     if (token.special && specials == Specials::kAsText) continue;
-    if (token.normalized && parts_.nfc)
-      token.text = std::string(NormalText(token.text).text());
+    if (token.normalized) token.text = normal_text(token.text, parts_);
     (token.normalized ? in_form : in_text).push_back(std::move(token));
   }
   return {.in_text = AddedTokens(std::move(in_text)),
           .in_form = AddedTokens(std::move(in_form))};
-}
-
-std::array<std::int32_t, 256> BpeTokenizer::ids_of_bytes() const {
-  std::array<std::int32_t, 256> ids;
-  ids.fill(-1);
-  for (std::size_t i = 0; i < parts_.tokens.size(); ++i) {
-    const std::string& token = parts_.tokens[i];
-    if (token.size() == 1)
-      ids[static_cast<unsigned char>(token[0])] = static_cast<std::int32_t>(i);
-  }
-  const auto missing = std::ranges::find(ids, -1);
-  if (missing == ids.end()) return ids;
-  throw UsageError(
-      fmt::format("{}: no token stands for the byte 0x{:02x}; expected a "
-                  "byte-level vocabulary, which has one for each of the 256",
-                  parts_.source, missing - ids.begin()));
 }
 
 void BpeTokenizer::find_whole_pieces() {
@@ -239,15 +276,17 @@ void BpeTokenizer::find_whole_pieces() {
 std::size_t BpeTokenizer::append(const TextPart& part,
                                  std::vector<std::int32_t>& ids) const {
   Turn turn(*this);
-  Cutter cutter(*this, part.specials, turn.worker(), ids);
+  Cutter cutter(*this, part, turn.worker(), ids);
   return cutter.cut({.text = part.text, .more = part.more});
 }
 
 void BpeTokenizer::append_piece(std::string_view piece, Worker& worker,
                                 std::vector<std::int32_t>& ids) const {
   const auto whole = whole_pieces_.find(piece);
-  if (whole == whole_pieces_.end()) return worker.merger.append(piece, ids);
-  ids.push_back(whole->second);
+  if (whole != whole_pieces_.end()) return ids.push_back(whole->second);
+  const std::size_t from = ids.size();
+  letters_.append(piece, ids);
+  worker.merger.merge(ids, from);
 }
 
 std::string BpeTokenizer::decode(std::span<const std::int32_t> ids) const {
@@ -262,6 +301,8 @@ std::string BpeTokenizer::decode(std::span<const std::int32_t> ids) const {
     }
     text += parts_.tokens[id];
   }
+  const bool strips = parts_.metaspace && parts_.metaspace->strips;
+  if (strips && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 

@@ -1,7 +1,6 @@
 // The tokenizer of bpe_tokenizer.h, once its files have been read.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "quire/data/detail/added_tokens.h"
 #include "quire/data/detail/bpe_parts.h"
+#include "quire/data/detail/letters.h"
 #include "quire/data/detail/merge_table.h"
 #include "quire/data/detail/merger.h"
 #include "quire/data/detail/pattern.h"
@@ -39,7 +39,7 @@ class BpeTokenizer final : public Tokenizer {
   // The memory of one call; calls take turns with those that are there.
   struct Worker {
     explicit Worker(const BpeTokenizer& tokenizer)
-        : merger(tokenizer.merges_, tokenizer.byte_ids_) {}
+        : merger(tokenizer.merges_) {}
     MatchMemory memory;
     PieceCache cache;
     Merger merger;
@@ -54,14 +54,13 @@ class BpeTokenizer final : public Tokenizer {
   class Cutter;
 
   Added added_tokens(Specials specials) const;
-  std::array<std::int32_t, 256> ids_of_bytes() const;
   void find_whole_pieces();
   void append_piece(std::string_view piece, Worker& worker,
                     std::vector<std::int32_t>& ids) const;
 
   BpeParts parts_;
   MergeTable merges_;
-  std::array<std::int32_t, 256> byte_ids_;
+  Letters letters_;
   std::vector<Pattern> patterns_;
   Added plain_added_;  // those that are not special
   Added all_added_;

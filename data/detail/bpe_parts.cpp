@@ -5,7 +5,6 @@
 #include <unordered_set>
 
 #include "quire/core/error.h"
-#include "quire/data/detail/byte_spelling.h"
 #include "quire/data/detail/in_quotes.h"
 
 namespace quire::data {
@@ -72,14 +71,13 @@ Merge Spellings::merge(std::string_view left, std::string_view right,
           .result = id_of(std::string(left).append(right))};
 }
 
-std::vector<std::string> Spellings::tokens(
-    const std::vector<AddedToken>& added) const {
+std::vector<std::string> Spellings::tokens(const std::vector<AddedToken>& added,
+                                           BytesOf bytes_of) const {
   std::unordered_set<std::string_view> plain;
   for (const AddedToken& token : added) plain.insert(token.text);
   std::vector<std::string> tokens(used_.size());
   for (const auto& [spelled, id] : ids_) {
-    const auto bytes =
-        plain.contains(spelled) ? spelled : bytes_of_spelling(spelled);
+    const auto bytes = plain.contains(spelled) ? spelled : bytes_of(spelled);
     if (!bytes) {
       throw UsageError(fmt::format(
           "{}: the token {} with id {} spells no bytes; expected a byte-level "

@@ -1,14 +1,17 @@
-// What a byte-level tokenizer is made of, whatever files said it, and the
-// checks that all of them pass.
+// What a tokenizer of byte pair encoding is made of, whatever files said it,
+// and the checks that all of them pass.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "quire/data/detail/metaspace.h"
 #include "quire/data/tokenizer.h"
 
 namespace quire::data {
@@ -35,6 +38,7 @@ struct BpeParts {
   std::vector<AddedToken> added;
   bool ignore_merges = false;  // a piece that is a token is that token
   bool nfc = false;            // text is brought into normalization form C
+  std::optional<Metaspace> metaspace;  // none: every byte is a letter
   Frame frame;
 };
 
@@ -60,19 +64,24 @@ class Spellings {
               const std::string& where) const;
   // Bytes by id. Tokens in `added` are spelled as their text. Throws UsageError
   // for one that spells no bytes.
-  std::vector<std::string> tokens(const std::vector<AddedToken>& added) const;
+  using BytesOf = std::optional<std::string> (*)(std::string_view spelled);
+  std::vector<std::string> tokens(const std::vector<AddedToken>& added,
+                                  BytesOf bytes_of) const;
   std::size_t size() const { return ids_.size(); }
 
- private:
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {
       return std::hash<std::string_view>()(text);
     }
   };
+  using Ids =
+      std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>>;
+  const Ids& all() const { return ids_; }
 
+ private:
   std::string source_;
-  std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids_;
+  Ids ids_;
   std::vector<bool> used_;  // by id
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 
@@ -10,28 +11,26 @@
 
 namespace quire::data {
 
-void Merger::append(std::string_view piece, std::vector<std::int32_t>& ids) {
-  if (piece.size() <= kShort) return append_short(piece, ids);
-  if (piece.size() >= std::numeric_limits<std::int32_t>::max()) {
+void Merger::merge(std::vector<std::int32_t>& ids, std::size_t from) {
+  const std::size_t count = ids.size() - from;
+  if (count <= kFew) return merge_few(ids, from);
+  if (count >= std::numeric_limits<std::int32_t>::max()) {
     throw UsageError(
-        fmt::format("a piece of text has {} bytes; expected less than 2^31 "
-                    "before the tokenizer's pattern cuts",
-                    piece.size()));
+        fmt::format("a piece of text has {} bytes or characters; expected less "
+                    "than 2^31 where the tokenizer cuts",
+                    count));
   }
-  append_long(piece, ids);
+  merge_many(ids, from);
 }
 
-// Few bytes: the least rank is looked for again after every merge.
-void Merger::append_short(std::string_view piece,
-                          std::vector<std::int32_t>& ids) {
-  std::array<std::int32_t, kShort> tokens;
-  std::array<Found, kShort> next;  // of a token and the one behind it
-  std::size_t count = piece.size();
+// The least rank is looked for again after every merge.
+void Merger::merge_few(std::vector<std::int32_t>& ids, std::size_t from) const {
+  std::int32_t* const tokens = ids.data() + from;
+  std::array<Found, kFew> next;  // of a token and the one behind it
+  std::size_t count = ids.size() - from;
   const auto look = [&](std::size_t i) {
     next[i] = i + 1 < count ? merges_->find(tokens[i], tokens[i + 1]) : Found{};
   };
-  for (std::size_t i = 0; i < count; ++i)
-    tokens[i] = (*byte_ids_)[static_cast<unsigned char>(piece[i])];
   for (std::size_t i = 0; i < count; ++i) look(i);
   while (count > 1) {
     const auto best = std::min_element(
@@ -48,15 +47,14 @@ void Merger::append_short(std::string_view piece,
     look(i);
     if (i > 0) look(i - 1);
   }
-  ids.insert(ids.end(), tokens.begin(),
-             tokens.begin() + static_cast<std::ptrdiff_t>(count));
+  ids.resize(from + count);
 }
 
 // A proposal whose tokens were merged with others meanwhile is stale: the rank
 // at its place is another, as a rank belongs to one pair.
-void Merger::append_long(std::string_view piece,
-                         std::vector<std::int32_t>& ids) {
-  link(piece);
+void Merger::merge_many(std::vector<std::int32_t>& ids, std::size_t from) {
+  link(std::span(ids).subspan(from));
+  ids.resize(from);
   while (!proposals_.empty()) {
     std::ranges::pop_heap(proposals_, std::greater<>());
     const auto place = static_cast<std::int32_t>(proposals_.back());
@@ -71,14 +69,12 @@ void Merger::append_long(std::string_view piece,
     ids.push_back(links_[static_cast<std::size_t>(i)].id);
 }
 
-void Merger::link(std::string_view piece) {
-  const auto count = static_cast<std::int32_t>(piece.size());
+void Merger::link(std::span<const std::int32_t> tokens) {
+  const auto count = static_cast<std::int32_t>(tokens.size());
   links_.clear();
   proposals_.clear();
   for (std::int32_t i = 0; i < count; ++i) {
-    const auto byte =
-        static_cast<unsigned char>(piece[static_cast<std::size_t>(i)]);
-    links_.push_back({.id = (*byte_ids_)[byte],
+    links_.push_back({.id = tokens[static_cast<std::size_t>(i)],
                       .before = i - 1,
                       .after = i + 1 < count ? i + 1 : -1});
   }

@@ -1,10 +1,9 @@
-// Merges the bytes of a piece until no two neighbours make a token.
+// Merges the tokens of a piece until no two neighbours make another.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "quire/data/detail/merge_table.h"
@@ -14,22 +13,20 @@ namespace quire::data {
 // Keeps its memory between pieces. Used by one thread.
 class Merger {
  public:
-  // Both must outlive it.
-  Merger(const MergeTable& merges,
-         const std::array<std::int32_t, 256>& byte_ids)
-      : merges_(&merges), byte_ids_(&byte_ids) {}
+  // `merges` must outlive it.
+  explicit Merger(const MergeTable& merges) : merges_(&merges) {}
 
-  // Appends the piece's ids. Time grows with n log n. REQUIRES: the piece has
-  // less than 2^31 bytes; else UsageError.
-  void append(std::string_view piece, std::vector<std::int32_t>& ids);
+  // Those of `ids` from place `from` on. Time grows with n log n. REQUIRES:
+  // less than 2^31 of them; else UsageError.
+  void merge(std::vector<std::int32_t>& ids, std::size_t from);
 
  private:
   using Found = MergeTable::Found;
-  static constexpr std::size_t kShort = 32;
+  static constexpr std::size_t kFew = 32;
 
-  void append_short(std::string_view piece, std::vector<std::int32_t>& ids);
-  void append_long(std::string_view piece, std::vector<std::int32_t>& ids);
-  void link(std::string_view piece);
+  void merge_few(std::vector<std::int32_t>& ids, std::size_t from) const;
+  void merge_many(std::vector<std::int32_t>& ids, std::size_t from);
+  void link(std::span<const std::int32_t> tokens);
   void propose(std::int32_t left);
   void merge_at(std::int32_t left, std::int32_t result);
   Found found_at(std::int32_t left) const;
@@ -42,7 +39,6 @@ class Merger {
   };
 
   const MergeTable* merges_;
-  const std::array<std::int32_t, 256>* byte_ids_;
   std::vector<Link> links_;
   std::vector<std::uint64_t> proposals_;  // a heap: rank << 32 | place, least
 };

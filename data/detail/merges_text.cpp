@@ -64,7 +64,7 @@ BpeParts gpt2_parts(const TokenizerText& merges) {
                   static_cast<std::int64_t>(spellings.size()));
     parts.merges.push_back(spellings.merge(left, right, where));
   });
-  parts.tokens = spellings.tokens({});
+  parts.tokens = spellings.tokens({}, bytes_of_spelling);
   parts.added = {{.text = kGpt2End,
                   .id = static_cast<std::int32_t>(spellings.size()),
                   .special = true}};
@@ -88,7 +88,7 @@ BpeParts vocabulary_parts(const TokenizerText& vocabulary,
   each_merge(merges, [&](auto left, auto right, const std::string& where) {
     parts.merges.push_back(spellings.merge(left, right, where));
   });
-  parts.tokens = spellings.tokens({});
+  parts.tokens = spellings.tokens({}, bytes_of_spelling);
   parts.added = unmade_tokens(parts);
   return parts;
 }

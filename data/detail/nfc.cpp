@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "quire/data/detail/utf8.h"
 
@@ -143,42 +145,23 @@ std::size_t last_segment(std::string_view text) {
   return begin;
 }
 
-NormalText::NormalText(std::string_view original) : original_(original) {
+TextForm normal_form(std::string_view text) {
+  TextForm normal(text);
   std::string form;
   std::size_t done = 0;
   for (;;) {
-    const std::size_t loose = loose_character(original, done);
-    if (loose == original.size()) break;
+    const std::size_t loose = loose_character(text, done);
+    if (loose == text.size()) break;
     const std::size_t begin =
-        loose > done ? character_before(original, loose) : done;
-    done = firm_character(original, loose);
-    const std::string_view segment = original.substr(begin, done - begin);
+        loose > done ? character_before(text, loose) : done;
+    done = firm_character(text, loose);
+    const std::string_view segment = text.substr(begin, done - begin);
     form.clear();
     append_form(segment, form);
-    if (form != segment) change(form, begin, done);
+    if (form != segment) normal.change(form, begin, done);
   }
-  if (changes_.empty()) return;
-  text_ += original.substr(changes_.back().original_end);
-}
-
-// [begin, end) of the original has another form; all before is done.
-void NormalText::change(std::string_view form, std::size_t begin,
-                        std::size_t end) {
-  const std::size_t from = changes_.empty() ? 0 : changes_.back().original_end;
-  text_ += original_.substr(from, begin - from);
-  const std::size_t place = text_.size();
-  text_ += form;
-  changes_.push_back(
-      {.begin = place, .end = text_.size(), .original_end = end});
-}
-
-std::optional<std::size_t> NormalText::origin(std::size_t place) const {
-  const auto next =
-      std::ranges::lower_bound(changes_, place, {}, &Change::begin);
-  if (next == changes_.begin()) return place;
-  const Change& change = *std::prev(next);
-  if (place < change.end) return {};
-  return change.original_end + (place - change.end);
+  normal.finish();
+  return normal;
 }
 
 }  // namespace quire::data

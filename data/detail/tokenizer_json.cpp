@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "quire/core/error.h"
+#include "quire/data/detail/byte_spelling.h"
 #include "quire/data/detail/in_quotes.h"
 
 namespace quire::data {
@@ -24,8 +25,8 @@ void require_model(const JsonAt& model) {
     type.refuse(
         "\"BPE\"; tokenize with the model's own tools and write token files");
   }
-  for (const char* key : {"dropout", "continuing_subword_prefix",
-                          "end_of_word_suffix", "byte_fallback"})
+  for (const char* key :
+       {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
     require_absent(model, key);
 }
 
@@ -108,6 +109,15 @@ void require_same_ids(const BpeParts& parts, const Spellings& spellings) {
   }
 }
 
+void read_byte_level(const JsonAt& root, const Spellings& spellings,
+                     BpeParts& parts) {
+  parts.nfc = has_nfc(root.at("normalizer"));
+  require_decoder(root.at("decoder"));
+  parts.patterns = patterns_of(root.at("pre_tokenizer"));
+  parts.ignore_merges = root.at("model").at("ignore_merges").flag();
+  parts.tokens = spellings.tokens(parts.added, bytes_of_spelling);
+}
+
 }  // namespace
 
 BpeParts tokenizer_json_parts(const TokenizerText& file) {
@@ -117,20 +127,19 @@ BpeParts tokenizer_json_parts(const TokenizerText& file) {
   parts.name = parts.source = file.source;
   const JsonAt model = root.at("model");
   require_model(model);
-  parts.nfc = has_nfc(root.at("normalizer"));
-  require_decoder(root.at("decoder"));
-  parts.patterns = patterns_of(root.at("pre_tokenizer"));
   parts.added = added_tokens(root.at("added_tokens"));
-  parts.ignore_merges = model.at("ignore_merges").flag();
-
   const Spellings spellings = vocabulary(model.at("vocab"), parts.source);
   const JsonAt merges = model.at("merges");
   for (std::size_t i = 0; i < merges.array().size(); ++i)
     parts.merges.push_back(merge_at(merges.at(i), spellings));
   require_same_ids(parts, spellings);
-  parts.tokens = spellings.tokens(parts.added);
+  if (model.at("byte_fallback").flag())
+    read_metaspace(root, spellings, parts);
+  else
+    read_byte_level(root, spellings, parts);
   place_added_tokens(parts);
   parts.frame = frame_of(root.at("post_processor"), parts);
+  show_blanks(parts);
   return parts;
 }
 

@@ -7,6 +7,13 @@
 //   decoder         null or ByteLevel
 //   model           {type BPE, vocab {token: id}, merges, ...}
 //
+// With byte_fallback in the model, which has tokens for bytes beside those for
+// characters, and U+2581 for blanks:
+//
+//   normalizer      null, Replace, or a Sequence of Prepend and Replace
+//   pre_tokenizer   Metaspace where there is no normalizer, else null
+//   decoder         a Sequence: Replace, ByteFallback, Fuse, perhaps Strip
+//
 // What is written for the padding of batches, and for pairs of texts, is not
 // read.
 #pragma once
@@ -25,6 +32,13 @@ BpeParts tokenizer_json_parts(const TokenizerText& file);
 
 // The patterns that cut a text, in their order; `where` is pre_tokenizer.
 std::vector<std::string> patterns_of(const JsonAt& pre_tokenizer);
+
+// What is read otherwise with byte_fallback: also the patterns, and tokens.
+void read_metaspace(const JsonAt& root, const Spellings& spellings,
+                    BpeParts& parts);
+
+// Decoded, added tokens have blanks as well.
+void show_blanks(BpeParts& parts);
 
 // What stands around a text, in tokens of parts.tokens.
 Frame frame_of(const JsonAt& post_processor, const BpeParts& parts);

@@ -324,7 +324,7 @@ TEST(TokenizerJson, NamesTheKeyOfWhatItCannotDo) {
   const Json dots = {{"type", "Metaspace"}, {"replacement", "."}};
   for (const Change& change : std::vector<Change>{
            {"/model/type", "Unigram", {"model.type", "\"Unigram\"", "BPE"}},
-           {"/model/byte_fallback", true, {"model.byte_fallback", "true"}},
+           {"/model/byte_fallback", 1, {"model.byte_fallback", "true"}},
            {"/model/dropout", 0.1, {"model.dropout", "0.1"}},
            {"/model/end_of_word_suffix", "</w>", {"end_of_word_suffix"}},
            {"/normalizer", {{"type", "Lowercase"}}, {"normalizer.type"}},

@@ -11,7 +11,7 @@ namespace quire::data {
 namespace {
 
 std::string form_of(const std::string& text) {
-  return std::string(NormalText(text).text());
+  return std::string(normal_form(text).text());
 }
 
 struct Forms {
@@ -48,7 +48,7 @@ TEST(Nfc, CopiesNothingThatHasItsForm) {
         "\uac00\u11a7",  // joins no syllable
         "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U000e0041\U0010ffff"}) {
     EXPECT_EQ(form_of(text), text);
-    EXPECT_EQ(NormalText(text).text().data(), text) << text;
+    EXPECT_EQ(normal_form(text).text().data(), text) << text;
   }
 }
 
@@ -65,12 +65,12 @@ TEST(Nfc, PutsManyMarksInOrder) {
 // a e ' ' b e ' ' are bytes 0 to 7, and 0 to 5 in the form: a é é b é é.
 TEST(Nfc, KnowsWhereAPlaceComesFrom) {
   const std::string text = "ae\u0301be\u0301";
-  const NormalText normal(text);
+  const TextForm normal = normal_form(text);
   const std::vector<std::optional<std::size_t>> origins = {0, 1,  {}, 4,
                                                            5, {}, 8};
   for (std::size_t place = 0; place < origins.size(); ++place)
     EXPECT_EQ(normal.origin(place), origins[place]) << place;
-  EXPECT_EQ(NormalText("abc").origin(2), 2u);
+  EXPECT_EQ(normal_form("abc").origin(2), 2u);
 }
 
 TEST(Nfc, SettlesNoSegmentThatMayGoOn) {
