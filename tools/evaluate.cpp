@@ -1,5 +1,8 @@
 #include "quire/train/evaluate.h"
 
+#include <cmath>
+
+#include "quire/train/run.h"
 #include "tools/command.h"
 #include "tools/ranks.h"
 
@@ -17,7 +20,14 @@ int run(const Options& options, const Output& output) {
     const train::EvaluateResult result =
         train::evaluate(options.evaluate, communicator);
     warn_of(result.warnings, communicator);
-    return RankReport{{.json = to_json(result), .text = to_text(result)}};
+    const bool finite = std::isfinite(result.loss);
+    if (!finite)
+      warn_of({"the loss is not finite: quire inspect MODEL --stats shows "
+               "which values are nan or infinite"},
+              communicator);
+    return RankReport{
+        .result = {.json = to_json(result), .text = to_text(result)},
+        .exit_code = finite ? 0 : train::kDivergedExit};
   };
   return run_ranks(
       {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},

@@ -115,7 +115,7 @@ constexpr const char* kExitCodes =
     "  1   what was to be checked does not hold\n"
     "  2   something that was given is wrong: a flag, a key, a file\n"
     "  3   a rank, a device or a disk failed\n"
-    "  4   the training diverged\n"
+    "  4   the training diverged, or a loss is not finite\n"
     "  75  stopped by SIGTERM or SIGINT, after a save";
 
 int run(int argc, char** argv) {

@@ -1,6 +1,10 @@
 // Runs of the command that start from a folder of Hugging Face.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/tensors.h"
 #include "tests/support/texts.h"
 
 namespace quire::testing {
@@ -43,6 +47,21 @@ TEST(TrainFrom, IsEvaluatedLikeTheFolderItStartedFrom) {
         .at("loss");
   };
   EXPECT_EQ(loss_of(texts.path("run")), loss_of(kModel));
+}
+
+// With bytes of ones in place of its last values.
+TEST(Evaluate, TellsOfALossThatIsNotFinite) {
+  const Texts texts;
+  const std::string broken = texts.path("broken");
+  std::filesystem::copy(kModel, broken);
+  std::fstream file(broken + "/model.safetensors",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-16, std::ios::end).write("\xff\xff\xff\xff", 4);
+  file.close();
+  const Ended ended = quire_command(
+      {"evaluate", broken, "--data", texts.tokens(), "--sequence", "16"});
+  EXPECT_EQ(ended.code, 4);
+  expect_mentions(ended.err, {"not finite", "inspect MODEL --stats"});
 }
 
 }  // namespace
