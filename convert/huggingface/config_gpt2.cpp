@@ -47,7 +47,9 @@ void require_gpt2(ConfigKeys& keys) {
   keys.require_flag("scale_attn_weights", true);
   keys.require_flag("scale_attn_by_inverse_layer_idx", false);
   keys.require_flag("tie_word_embeddings", true);
-  keys.require_one_of("activation_function", {"gelu_new", "gelu_pytorch_tanh"});
+  // Three names of one function.
+  keys.require_one_of("activation_function",
+                      {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"});
 }
 
 void require_inner(ConfigKeys& keys, std::int64_t width) {

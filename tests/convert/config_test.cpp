@@ -116,6 +116,12 @@ TEST(Config, MissingKeysHaveTheValuesOfTransformers) {
   expect_options(read(config("qwen3")).llama(), wanted);
 }
 
+TEST(Config, KnowsTheTanhGeluByItsThreeNames) {
+  for (const std::string name : {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"})
+    EXPECT_NO_THROW(
+        read(config("gpt2", R"("activation_function":")" + name + '"')));
+}
+
 TEST(Config, NullIsNotTheSameAsMissing) {
   EXPECT_EQ(read(small("mistral", R"("sliding_window":null)")).llama().window,
             0);
