@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "tools/command.h"
 #include "tools/ranks.h"
@@ -19,12 +20,13 @@ struct Options {
 };
 
 int run(const Options& options, const Output& output) {
+  train::GenerateOptions generate = options.generate;
+  generate.on_text = [&](std::string_view text) { output.part(text); };
   const auto work = [&](comm::Communicator& communicator, int) {
     const train::GenerateResult result =
-        train::generate(options.generate, communicator);
+        train::generate(generate, communicator);
     warn_of(result.warnings, communicator);
-    return RankReport{{.json = to_json(result),
-                       .text = options.generate.prompt + result.text + "\n"}};
+    return RankReport{{.json = to_json(result), .text = "\n"}};
   };
   return run_ranks(
       {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},

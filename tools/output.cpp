@@ -27,6 +27,13 @@ std::string json_of(const comm::Failure& failure) {
   return line_of({{"error", error}});
 }
 
+void write_out(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw_system_error("the result", "written to stdout", errno);
+  }
+}
+
 // Where stderr is closed or full, nobody can be told.
 void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
@@ -42,12 +49,11 @@ std::string to_string(const comm::Failure& failure) {
 }
 
 void Output::result(const Result& result) const {
-  const bool json = form_ == Form::kJson;
-  const std::string text = json ? result.json + "\n" : result.text;
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw_system_error("the result", "written to stdout", errno);
-  }
+  write_out(form_ == Form::kJson ? result.json + "\n" : result.text);
+}
+
+void Output::part(std::string_view text) const {
+  if (form_ == Form::kText) write_out(text);
 }
 
 int Output::failure(const comm::Failure& failure) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "quire/comm/failure.h"
 
@@ -22,8 +23,10 @@ class Output {
   enum class Form { kText, kJson };
   explicit Output(Form form) : form_(form) {}
 
-  // SystemError if stdout takes no more.
+  // These throw SystemError if stdout takes no more.
   void result(const Result& result) const;
+  // A part of a result's text, at once; nothing with --json.
+  void part(std::string_view text) const;
   // Returns the exit code. The error's line is the last on stderr.
   int failure(const comm::Failure& failure) const;
 
