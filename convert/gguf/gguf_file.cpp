@@ -13,8 +13,8 @@ namespace quire::convert {
 namespace {
 
 // Types of values.
-constexpr std::uint32_t kUnsigned = 4, kInteger = 5, kFloat = 6, kString = 8,
-                        kArray = 9;
+constexpr std::uint32_t kUnsigned = 4, kInteger = 5, kFloat = 6, kBool = 7,
+                        kString = 8, kArray = 9;
 constexpr std::uint32_t kVersion = 3;
 constexpr std::int64_t kAlignment = 32;
 
@@ -96,6 +96,11 @@ void GgufKeys::put(std::string_view key, std::uint32_t value) {
 void GgufKeys::put(std::string_view key, float value) {
   begin(key, kFloat);
   append(bytes_, std::bit_cast<std::uint32_t>(value));
+}
+
+void GgufKeys::put(std::string_view key, GgufBool value) {
+  begin(key, kBool);
+  append(bytes_, static_cast<std::uint8_t>(value));
 }
 
 void GgufKeys::put(std::string_view key, std::string_view value) {

@@ -22,11 +22,15 @@
 
 namespace quire::convert {
 
+// No bool, which text in quotes would become.
+enum class GgufBool : std::uint8_t { kFalse, kTrue };
+
 // Every key once.
 class GgufKeys {
  public:
   void put(std::string_view key, std::uint32_t value);
   void put(std::string_view key, float value);
+  void put(std::string_view key, GgufBool value);
   void put(std::string_view key, std::string_view value);
   void put(std::string_view key, std::span<const std::string> values);
   void put(std::string_view key, std::span<const std::int32_t> values);

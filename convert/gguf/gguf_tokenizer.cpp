@@ -16,6 +16,7 @@ namespace {
 using checkpoint::Json;
 
 constexpr std::int64_t kMostText = std::int64_t{256} << 20;
+constexpr const char* kEnd = "<|endoftext|>";
 
 enum TokenType : std::int32_t {
   kNormal = 1,
@@ -29,8 +30,9 @@ struct Vocabulary {
   std::vector<std::string> tokens;
   std::vector<std::int32_t> types;
   std::vector<std::string> merges;
-  std::string pre;      // how text is split before the merges
-  std::string problem;  // why it is not written
+  std::string pre;                    // how text is split before the merges
+  std::string problem;                // why it is not written
+  std::optional<std::int64_t> first;  // the id that stands before a text
 
   explicit Vocabulary(std::int64_t vocab) {
     for (std::int64_t id = 0; id < vocab; ++id)
@@ -45,6 +47,11 @@ struct Vocabulary {
     }
     tokens[static_cast<std::size_t>(id)] = token;
     types[static_cast<std::size_t>(id)] = type;
+  }
+  std::optional<std::int64_t> id_of(const std::string& token) const {
+    const auto found = std::ranges::find(tokens, token);
+    if (found == tokens.end()) return std::nullopt;
+    return found - tokens.begin();
   }
   void put_all(const Json& vocab) {
     for (const auto& [token, id] : vocab.members())
@@ -98,6 +105,49 @@ void read_added(const Json& file, Vocabulary& vocabulary) {
   }
 }
 
+// null as if it were not there.
+std::optional<Json> value_of(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  return found && !found->is_null() ? found : std::nullopt;
+}
+
+// Of a TemplateProcessing: {single: [{SpecialToken: {id: NAME}}, ...],
+// special_tokens: {NAME: {ids}}}.
+std::optional<std::int64_t> first_of_template(const Json& processor) {
+  const auto pieces = processor.at("single").items();
+  if (pieces.empty()) return std::nullopt;
+  const auto special = value_of(pieces[0], "SpecialToken");
+  if (!special) return std::nullopt;
+  const Json entry =
+      processor.at("special_tokens").at(special->at("id").string());
+  const auto ids = entry.at("ids").items();
+  if (ids.empty()) return std::nullopt;
+  return ids[0].integer();
+}
+
+std::optional<std::int64_t> first_of(const Json& file) {
+  const auto processor = value_of(file, "post_processor");
+  if (!processor) return std::nullopt;
+  const bool is_list = processor->at("type").string() == "Sequence";
+  for (const Json& one :
+       is_list ? processor->at("processors").items() : std::vector{*processor})
+    if (one.at("type").string() == "TemplateProcessing")
+      return first_of_template(one);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> first_of_config(const std::string& path,
+                                            const Vocabulary& vocabulary) {
+  const Json file = parsed(path);
+  const auto adds = value_of(file, "add_bos_token");
+  if (!adds || !adds->boolean()) return std::nullopt;
+  const auto token = file.find("bos_token");
+  if (!token) return vocabulary.id_of(kEnd);
+  if (token->is_null()) return std::nullopt;
+  const bool is_object = token->kind() == Json::Kind::kObject;
+  return vocabulary.id_of((is_object ? token->at("content") : *token).string());
+}
+
 void read_tokenizer_json(const std::string& path, Vocabulary& vocabulary) {
   const Json file = parsed(path);
   const Json model = file.at("model");
@@ -111,6 +161,7 @@ void read_tokenizer_json(const std::string& path, Vocabulary& vocabulary) {
   for (const Json& merge : model.at("merges").items())
     vocabulary.merges.push_back(merge_of(merge));
   read_added(file, vocabulary);
+  vocabulary.first = first_of(file);
 }
 
 void read_merges(const std::string& path, Vocabulary& vocabulary) {
@@ -127,14 +178,10 @@ void read_merges(const std::string& path, Vocabulary& vocabulary) {
 
 void read_pair(const std::string& vocab, const std::string& merges,
                Vocabulary& vocabulary) {
-  constexpr std::string_view kEnd = "<|endoftext|>";
   vocabulary.pre = "gpt-2";
   vocabulary.put_all(parsed(vocab));
-  const auto end = std::ranges::find(vocabulary.tokens, kEnd);
-  if (end != vocabulary.tokens.end())
-    vocabulary
-        .types[static_cast<std::size_t>(end - vocabulary.tokens.begin())] =
-        kControl;
+  if (const auto end = vocabulary.id_of(kEnd))
+    vocabulary.types[static_cast<std::size_t>(*end)] = kControl;
   read_merges(merges, vocabulary);
 }
 
@@ -142,26 +189,37 @@ void read(const Description& description, Vocabulary& vocabulary) {
   const auto whole = find(description, "tokenizer.json");
   const auto vocab = find(description, "vocab.json");
   const auto merges = find(description, "merges.txt");
-  if (whole)
-    read_tokenizer_json(*whole, vocabulary);
-  else if (vocab && merges)
+  const auto config = find(description, "tokenizer_config.json");
+  if (whole) return read_tokenizer_json(*whole, vocabulary);
+  if (vocab && merges)
     read_pair(*vocab, *merges, vocabulary);
   else
     vocabulary.problem =
         "the model has neither tokenizer.json nor vocab.json with merges.txt";
+  if (config) vocabulary.first = first_of_config(*config, vocabulary);
 }
 
 // Some models have several ids that end a text; the first is the chief one.
-void put_id(const Description& description, const std::string& name,
-            GgufKeys& keys) {
+std::optional<std::int64_t> put_id(const Description& description,
+                                   const std::string& name, GgufKeys& keys) {
   const auto found = description.other_keys.find(name);
-  if (found == description.other_keys.end()) return;
+  if (found == description.other_keys.end()) return std::nullopt;
   Json value = Json::parse(found->second, name);
   if (value.kind() == Json::Kind::kArray && !value.items().empty())
     value = value.items()[0];
-  if (value.kind() == Json::Kind::kInteger)
-    keys.put("tokenizer.ggml." + name,
-             static_cast<std::uint32_t>(value.integer(0, UINT32_MAX)));
+  if (value.kind() != Json::Kind::kInteger) return std::nullopt;
+  const std::int64_t id = value.integer(0, UINT32_MAX);
+  keys.put("tokenizer.ggml." + name, static_cast<std::uint32_t>(id));
+  return id;
+}
+
+// Readers that are not told go by `pre`.
+void put_bos(const Description& description, const Vocabulary& vocabulary,
+             GgufKeys& keys) {
+  const auto bos = put_id(description, "bos_token_id", keys);
+  if (!bos) return;
+  keys.put("tokenizer.ggml.add_bos_token",
+           bos == vocabulary.first ? GgufBool::kTrue : GgufBool::kFalse);
 }
 
 void put(const Vocabulary& vocabulary, GgufKeys& keys) {
@@ -181,7 +239,7 @@ std::vector<std::string> put_tokenizer_keys(const Description& description,
   if (!vocabulary.problem.empty())
     return {"no tokenizer is written into the file: " + vocabulary.problem};
   put(vocabulary, keys);
-  put_id(description, "bos_token_id", keys);
+  put_bos(description, vocabulary, keys);
   put_id(description, "eos_token_id", keys);
   if (vocabulary.pre == "default")
     return {

@@ -47,6 +47,7 @@ class GgufFile {
 
   std::map<std::string, std::uint32_t> numbers;
   std::map<std::string, float> reals;
+  std::map<std::string, bool> flags;
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<std::string>> lists;
   std::map<std::string, std::vector<std::int32_t>> integers;
@@ -74,6 +75,8 @@ class GgufFile {
       numbers[key] = take<std::uint32_t>();
     else if (type == 6)
       reals[key] = take<float>();
+    else if (type == 7)
+      flags[key] = take<std::uint8_t>() == 1;
     else if (type == 8)
       texts[key] = string();
     else if (type == 9)

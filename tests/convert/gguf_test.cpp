@@ -211,6 +211,51 @@ TEST(Gguf, TakesTheTokenizerOfVocabAndMerges) {
             std::vector<std::string>{"h i"});
 }
 
+constexpr const char* kAddBos = "tokenizer.ggml.add_bos_token";
+
+// The model's bos_token_id is 0.
+TEST(Gguf, SaysWhetherATextBeginsWithBos) {
+  const auto adds = [](const std::string& ids, bool in_sequence) {
+    ModelFolder model("llama_tiny");
+    const std::string frame =
+        R"({"type": "TemplateProcessing", "single": [{"SpecialToken":
+        {"id": "<s>"}}, {"Sequence": {"id": "A"}}], "special_tokens":
+        {"<s>": {"id": "<s>", "ids": [)" +
+        ids + "]}}}";
+    const std::string list =
+        R"({"type": "Sequence", "processors": [{"type": "ByteLevel"}, )" +
+        frame + "]}";
+    std::string text = tokenizer("[]");
+    text.insert(1, "\"post_processor\": " + (in_sequence ? list : frame) + ",");
+    write_file(model.folder / "tokenizer.json", text);
+    return made(*model.open()).file.flags.at(kAddBos);
+  };
+  EXPECT_TRUE(adds("0", false));
+  EXPECT_TRUE(adds("0, 5", true));
+  EXPECT_FALSE(adds("5", true));
+  EXPECT_FALSE(adds("", false));
+  ModelFolder model("llama_tiny");
+  write_file(model.folder / "tokenizer.json", tokenizer("[]"));
+  EXPECT_FALSE(made(*model.open()).file.flags.at(kAddBos));
+}
+
+TEST(Gguf, TakesFromTheConfigurationWhetherATextBeginsWithBos) {
+  const auto adds = [](const char* config) {
+    ModelFolder model("llama_tiny");
+    write_file(model.folder / "vocab.json", R"({"<s>": 0, "i": 1})");
+    write_file(model.folder / "merges.txt", "");
+    write_file(model.folder / "tokenizer_config.json", config);
+    return made(*model.open()).file.flags.at(kAddBos);
+  };
+  EXPECT_TRUE(adds(R"({"add_bos_token": true, "bos_token": "<s>"})"));
+  EXPECT_TRUE(
+      adds(R"({"add_bos_token": true, "bos_token": {"content": "<s>"}})"));
+  EXPECT_FALSE(adds(R"({"add_bos_token": true, "bos_token": "i"})"));
+  EXPECT_FALSE(adds(R"({"add_bos_token": true, "bos_token": null})"));
+  EXPECT_FALSE(adds(R"({"add_bos_token": true})"));
+  EXPECT_FALSE(adds(R"({"bos_token": "<s>"})"));
+}
+
 TEST(Gguf, TokenizersThatDoNotFitAreLeftOutWithAWarning) {
   ModelFolder model("llama_tiny");
   std::string text = tokenizer("[]");
