@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "quire/train/detail/language.h"
 #include "quire/train/detail/sample.h"
 #include "quire/train/detail/saved_model.h"
+#include "quire/train/detail/token_text.h"
 
 namespace quire::train {
 namespace {
@@ -60,18 +62,22 @@ class OpenEngine {
 
 void check_options(const GenerateOptions& options, const SampleOptions& how) {
   check(how);
-  if (options.prompt.empty())
-    throw UsageError("--prompt is empty; expected a text to go on from");
   if (options.tokens < 0) {
     throw UsageError(
         fmt::format("--tokens is {}; expected 0 or more", options.tokens));
   }
 }
 
-// Every id of the prompt is one that the model knows.
+// At least one, and every one is an id that the model knows.
 Ids ids_of(const std::string& prompt, const data::Tokenizer& tokenizer,
            const SavedFacts& facts) {
   Ids ids = tokenizer.encode_prompt(prompt);
+  if (ids.empty()) {
+    throw UsageError(fmt::format(
+        "--prompt is empty, and the tokenizer {} puts nothing before a text; "
+        "expected a text to go on from",
+        tokenizer.name()));
+  }
   const auto beyond =
       std::ranges::find_if(ids, [&](auto id) { return id >= facts.vocab; });
   if (beyond == ids.end()) return ids;
@@ -124,9 +130,12 @@ class Writer {
   }
 
   void add(std::int32_t id, GenerateResult& result) {
+    const bool begins = options_->prompt.empty() && result.tokens == 0;
+    const std::string bytes =
+        added_text(*language_->tokenizer,
+                   begins ? std::nullopt : std::optional(ids_.back()), id);
     ids_.push_back(id);
     ++result.tokens;
-    const std::string bytes = language_->tokenizer->decode({&id, 1});
     result.text += bytes;
     show(characters_.take(bytes));
   }

@@ -28,8 +28,8 @@ struct GenerateOptions {
 // the model's files, or bytes for a vocabulary of 256 without any; what it puts
 // around a prompt (data::Frame) is put there. The model sees the last tokens
 // that its context holds; a token that its files call the end of a text ends
-// this one and is no part of it. Throws UsageError for an empty prompt, options
-// out of range, and a model without a tokenizer.
+// this one and is no part of it. Throws UsageError for an empty prompt that
+// nothing is put around, options out of range, and a model without a tokenizer.
 GenerateResult generate(const GenerateOptions& options,
                         comm::Communicator& communicator);
 

@@ -48,6 +48,13 @@ TEST(Generate, SeesTheLastTokensThatTheContextHolds) {
   EXPECT_EQ(generate_on(1, options).text, last.text);
 }
 
+TEST(Generate, RefusesNothingToGoOnFrom) {
+  const TinyRuns tiny(256);
+  run(tiny.config());
+  expect_text(refusal_of({.model = tiny.path("run"), .prompt = ""}),
+              {"--prompt is empty", "bytes"});
+}
+
 TEST(Generate, RefusesWhatItCannotDo) {
   const TinyRuns tiny;
   run(tiny.config());
@@ -55,9 +62,6 @@ TEST(Generate, RefusesWhatItCannotDo) {
   expect_text(refusal_of(good),
               {"vocabulary of 16", "bytes", "tokenizer.json"});
   auto options = good;
-  options.prompt = "";
-  expect_text(refusal_of(options), {"--prompt"});
-  options = good;
   options.temperature = -1;
   expect_text(refusal_of(options), {"temperature is -1"});
   options = good;

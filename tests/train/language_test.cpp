@@ -78,6 +78,16 @@ TEST(Language, EndsATextWhereItsFilesSaySo) {
   EXPECT_EQ(ended.text, "");
 }
 
+TEST(Language, BeginsATextWithoutAPrompt) {
+  const TinyRuns tiny(257);
+  const std::string model = trained(tiny);
+  write_tokenizer(model);
+  testing::write_file(model + "/tokenizer_config.json",
+                      R"({"add_bos_token": true})");
+  const GenerateOptions options{.model = model, .prompt = "", .tokens = 3};
+  EXPECT_EQ(generate_on(1, options).tokens, 3);
+}
+
 // It begins with a token that the model does not know.
 TEST(Language, BeginsAPromptAsItsFilesSay) {
   const TinyRuns tiny(256);
