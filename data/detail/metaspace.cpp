@@ -1,9 +1,7 @@
 #include "quire/data/detail/metaspace.h"
 
 namespace quire::data {
-
-const std::string_view kWordPattern = " *[^ ]+";
-const std::string_view kWordOrLinePattern = R"( *[^ \n]+| +|\n+)";
+namespace {
 
 TextForm spaced_form(std::string_view text, std::string_view prefix) {
   TextForm form(text);
@@ -14,6 +12,11 @@ TextForm spaced_form(std::string_view text, std::string_view prefix) {
   form.finish();
   return form;
 }
+
+}  // namespace
+
+const std::string_view kWordPattern = " *[^ ]+";
+const std::string_view kWordOrLinePattern = R"( *[^ \n]+| +|\n+)";
 
 TextForm Metaspace::spaced(std::string_view text, Before before) const {
   const bool begins = before == Before::kNothing ||

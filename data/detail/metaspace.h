@@ -30,6 +30,7 @@ struct Metaspace {
   bool normalizes = false;
   bool strips = false;  // a text that was decoded loses its first blank
 
+  // The text with blanks for U+2581, and the one before it that files want.
   TextForm spaced(std::string_view text, Before before) const;
 };
 
@@ -39,9 +40,6 @@ inline constexpr std::string_view kSpelledBlank = "\u2581";
 // pieces where newlines are no letters that join.
 extern const std::string_view kWordPattern;
 extern const std::string_view kWordOrLinePattern;
-
-// `prefix` and the text, with blanks for U+2581.
-TextForm spaced_form(std::string_view text, std::string_view prefix);
 
 // Of a token "<0x0A>".
 std::optional<unsigned char> byte_of_token(std::string_view spelled);
