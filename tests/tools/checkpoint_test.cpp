@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/command.h"
+#include "tests/support/unopenable.h"
 
 namespace quire::testing {
 namespace {
@@ -76,6 +77,19 @@ TEST_F(Trained, DamageIsFoundByVerify) {
   const Ended ended = quire_command({"verify", path("damaged"), "--json"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.json().at("damage").size(), 1u) << ended.out;
+}
+
+TEST_F(Trained, IsNotCalledDamagedWhereItCannotBeRead) {
+  std::filesystem::copy(path("run"), path("unread"),
+                        std::filesystem::copy_options::recursive);
+  make_unopenable(path("unread/step-00000006/manifest.json"));
+  const Ended ended = quire_command({"verify", path("unread")});
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_TRUE(ended.out.starts_with("unread: ")) << ended.out;
+  EXPECT_TRUE(quire_command({"verify", path("unread"), "--json"})
+                  .json()
+                  .at("whole")
+                  .is_null());
 }
 
 TEST_F(Trained, IsEvaluatedAsDuringTheRun) {
