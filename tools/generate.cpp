@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -19,14 +20,49 @@ struct Options {
   double timeout_s = 60.0;
 };
 
+// A text that is shown while it grows. Its line ends whatever happens, before
+// anything else is said.
+class GrowingText {
+ public:
+  GrowingText(const Output& output, const std::string& prompt)
+      : output_(output), prompt_(prompt) {}
+  ~GrowingText() { end(); }
+  GrowingText(const GrowingText&) = delete;
+  GrowingText& operator=(const GrowingText&) = delete;
+
+  void show(std::string_view text) {
+    if (!begun_) output_.part(prompt_);
+    begun_ = true;
+    output_.part(text);
+  }
+  // True if anything was shown.
+  bool end() {
+    if (begun_ && !ended_) std::puts("");
+    ended_ = true;
+    return begun_;
+  }
+
+ private:
+  const Output& output_;
+  const std::string& prompt_;
+  bool begun_ = false;
+  bool ended_ = false;
+};
+
 int run(const Options& options, const Output& output) {
-  train::GenerateOptions generate = options.generate;
-  generate.on_text = [&](std::string_view text) { output.part(text); };
+  const std::string& prompt = options.generate.prompt;
   const auto work = [&](comm::Communicator& communicator, int) {
+    GrowingText growing(output, prompt);
+    train::GenerateOptions generate = options.generate;
+    if (output.is_watched())
+      generate.on_text = [&](std::string_view text) { growing.show(text); };
     const train::GenerateResult result =
         train::generate(generate, communicator);
+    const bool shown = growing.end();
     warn_of(result.warnings, communicator);
-    return RankReport{{.json = to_json(result), .text = "\n"}};
+    return RankReport{
+        {.json = to_json(result),
+         .text = shown ? std::string() : prompt + result.text + "\n"}};
   };
   return run_ranks(
       {.flags = options.ranks, .timeout_s = options.timeout_s, .work = work},

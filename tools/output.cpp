@@ -1,6 +1,7 @@
 #include "tools/output.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -52,8 +53,10 @@ void Output::result(const Result& result) const {
   write_out(form_ == Form::kJson ? result.json + "\n" : result.text);
 }
 
-void Output::part(std::string_view text) const {
-  if (form_ == Form::kText) write_out(text);
+void Output::part(std::string_view text) const { write_out(text); }
+
+bool Output::is_watched() const {
+  return form_ == Form::kText && ::isatty(STDOUT_FILENO) == 1;
 }
 
 int Output::failure(const comm::Failure& failure) const {

@@ -25,8 +25,10 @@ class Output {
 
   // These throw SystemError if stdout takes no more.
   void result(const Result& result) const;
-  // A part of a result's text, at once; nothing with --json.
+  // A part of a result's text, at once.
   void part(std::string_view text) const;
+  // Somebody watches: parts are worth while.
+  bool is_watched() const;
   // Returns the exit code. The error's line is the last on stderr.
   int failure(const comm::Failure& failure) const;
 

@@ -105,7 +105,6 @@ class Writer {
 
   GenerateResult write(const SampleOptions& how) {
     GenerateResult result{.text = {}, .warnings = saved_->warnings()};
-    show(options_->prompt);
     while (result.tokens < options_->tokens) {
       const std::int32_t next = sample_token(logits(), how, result.tokens);
       saved_->together().barrier();  // where a rank that is gone is missed

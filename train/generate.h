@@ -19,8 +19,7 @@ struct GenerateOptions {
   std::int64_t top_k = 0;    // sample among the k likeliest; 0: among all
   std::uint64_t seed = 1;
   int threads = 0;  // per rank; 0: chosen
-  // Called by rank 0 with the prompt, then while the text grows, with whole
-  // characters.
+  // Called by rank 0 while the text grows, with whole characters.
   std::function<void(std::string_view text)> on_text = {};
 };
 
