@@ -23,7 +23,8 @@ struct Damage {
 };
 
 // Reads every byte and reports all damage, and each file that cannot be read;
-// empty: whole. `path`: a checkpoint, or a run's folder, whose newest step is
+// empty: whole. Where a read fails, the rest of that part of a tensor is not
+// looked at. `path`: a checkpoint, or a run's folder, whose newest step is
 // read, whole or not. UsageError if there is no step.
 std::vector<Damage> verify(const std::string& path);
 

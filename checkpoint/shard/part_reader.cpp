@@ -7,6 +7,7 @@
 
 #include "quire/checkpoint/tile_hash.h"
 #include "quire/core/error.h"
+#include "quire/core/file_io.h"
 
 namespace quire::checkpoint {
 
@@ -74,9 +75,12 @@ void PartReader::read_turn(std::int64_t from, std::int64_t to,
 void PartReader::check(const std::function<void(std::string)>& tell) const {
   const std::int64_t count = stored_.part->count;
   std::int64_t begin = -1, end = -1;  // of the run of bad tiles so far
+  const auto tell_run = [&] {
+    if (begin >= 0) tell(damage(begin, end));
+  };
   const auto fails = [&](std::int64_t bad) {
     if (bad != end) {
-      if (begin >= 0) tell(damage(begin, end));
+      tell_run();
       begin = bad;
     }
     end = bad + 1;
@@ -85,9 +89,14 @@ void PartReader::check(const std::function<void(std::string)>& tell) const {
   for (std::int64_t at = 0; at < count; at += kTilesAtOnce * kTile) {
     tiles.resize(static_cast<std::size_t>(
         std::min(kTilesAtOnce * kTile, count - at) * stored_.element()));
-    read_tiles_at(at / kTile, tiles, fails);
+    try {
+      read_tiles_at(at / kTile, tiles, fails);
+    } catch (const FileError&) {
+      tell_run();
+      throw;
+    }
   }
-  if (begin >= 0) tell(damage(begin, end));
+  tell_run();
 }
 
 }  // namespace quire::checkpoint

@@ -26,7 +26,7 @@ class PartReader {
   // that fail their hash; `out` may hold anything then.
   void read(std::int64_t first, std::int64_t count, std::byte* out) const;
   // Reads all and tells of every run of tiles that fails, as elements of the
-  // tensor.
+  // tensor; those before a read that fails are told of, too.
   void check(const std::function<void(std::string)>& tell) const;
 
  private:

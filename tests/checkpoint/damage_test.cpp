@@ -148,7 +148,10 @@ TEST(Damage, VerifyReportsAllOfIt) {
 
 TEST(Damage, IsNotSaidOfWhatMayNotBeRead) {
   const Saved saved;
-  ::chmod(saved.run.path().c_str(), 0755);
+  for (const std::string& folder : {saved.run.path(), saved.step})
+    ::chmod(folder.c_str(), 0755);
+  for (const auto& file : fs::directory_iterator(saved.step))
+    ::chmod(file.path().c_str(), 0644);
   ::chmod(saved.shard(1).c_str(), 0);
   flip_byte(saved.shard(0), place_of(saved.shard(0), "master:p0"));
   EXPECT_EXIT(tell_damage_as_another(saved), ::testing::ExitedWithCode(0),
