@@ -1,5 +1,7 @@
 #include "quire/train/evaluate.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "quire/train/run.h"
@@ -22,8 +24,9 @@ int run(const Options& options, const Output& output) {
     warn_of(result.warnings, communicator);
     const bool finite = std::isfinite(result.loss);
     if (!finite)
-      warn_of({"the loss is not finite: quire inspect MODEL --stats shows "
-               "which values are nan or infinite"},
+      warn_of({fmt::format("the loss is not finite: quire inspect {} --stats "
+                           "shows which values are nan or infinite",
+                           options.evaluate.model)},
               communicator);
     return RankReport{
         .result = {.json = to_json(result), .text = to_text(result)},

@@ -61,7 +61,7 @@ TEST(Evaluate, TellsOfALossThatIsNotFinite) {
   const Ended ended = quire_command(
       {"evaluate", broken, "--data", texts.tokens(), "--sequence", "16"});
   EXPECT_EQ(ended.code, 4);
-  expect_mentions(ended.err, {"not finite", "inspect MODEL --stats"});
+  expect_mentions(ended.err, {"not finite", "inspect " + broken + " --stats"});
 }
 
 }  // namespace
