@@ -16,6 +16,7 @@ namespace {
 using checkpoint::Json;
 
 constexpr std::int64_t kMostText = std::int64_t{256} << 20;
+constexpr int kMostNested = 4;  // as the tokenizer of `data` takes them
 constexpr const char* kEnd = "<|endoftext|>";
 
 enum TokenType : std::int32_t {
@@ -125,14 +126,16 @@ std::optional<std::int64_t> first_of_template(const Json& processor) {
   return ids[0].integer();
 }
 
-std::optional<std::int64_t> first_of(const Json& file) {
-  const auto processor = value_of(file, "post_processor");
-  if (!processor) return std::nullopt;
-  const bool is_list = processor->at("type").string() == "Sequence";
-  for (const Json& one :
-       is_list ? processor->at("processors").items() : std::vector{*processor})
-    if (one.at("type").string() == "TemplateProcessing")
-      return first_of_template(one);
+std::optional<std::int64_t> first_of(const Json& processor, int nested) {
+  const Json type = processor.at("type");
+  if (type.string() == "TemplateProcessing")
+    return first_of_template(processor);
+  if (type.string() != "Sequence") return std::nullopt;
+  if (nested == kMostNested)
+    type.refuse(
+        fmt::format("a \"Sequence\" in at most {} others", kMostNested - 1));
+  for (const Json& one : processor.at("processors").items())
+    if (const auto first = first_of(one, nested + 1)) return first;
   return std::nullopt;
 }
 
@@ -148,6 +151,17 @@ std::optional<std::int64_t> first_of_config(const std::string& path,
   return vocabulary.id_of((is_object ? token->at("content") : *token).string());
 }
 
+// What is wrong there is no reason to refuse the model.
+template <class Find>
+void put_first(const Find& find, Vocabulary& vocabulary) {
+  if (!vocabulary.problem.empty()) return;
+  try {
+    vocabulary.first = find();
+  } catch (const UsageError& error) {
+    vocabulary.problem = error.what();
+  }
+}
+
 void read_tokenizer_json(const std::string& path, Vocabulary& vocabulary) {
   const Json file = parsed(path);
   const Json model = file.at("model");
@@ -161,7 +175,8 @@ void read_tokenizer_json(const std::string& path, Vocabulary& vocabulary) {
   for (const Json& merge : model.at("merges").items())
     vocabulary.merges.push_back(merge_of(merge));
   read_added(file, vocabulary);
-  vocabulary.first = first_of(file);
+  if (const auto processor = value_of(file, "post_processor"))
+    put_first([&] { return first_of(*processor, 0); }, vocabulary);
 }
 
 void read_merges(const std::string& path, Vocabulary& vocabulary) {
@@ -191,12 +206,14 @@ void read(const Description& description, Vocabulary& vocabulary) {
   const auto merges = find(description, "merges.txt");
   const auto config = find(description, "tokenizer_config.json");
   if (whole) return read_tokenizer_json(*whole, vocabulary);
-  if (vocab && merges)
-    read_pair(*vocab, *merges, vocabulary);
-  else
+  if (!vocab || !merges) {
     vocabulary.problem =
         "the model has neither tokenizer.json nor vocab.json with merges.txt";
-  if (config) vocabulary.first = first_of_config(*config, vocabulary);
+    return;
+  }
+  read_pair(*vocab, *merges, vocabulary);
+  if (config)
+    put_first([&] { return first_of_config(*config, vocabulary); }, vocabulary);
 }
 
 // Some models have several ids that end a text; the first is the chief one.

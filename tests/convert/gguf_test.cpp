@@ -213,30 +213,43 @@ TEST(Gguf, TakesTheTokenizerOfVocabAndMerges) {
 
 constexpr const char* kAddBos = "tokenizer.ggml.add_bos_token";
 
+std::string with_processor(const std::string& processor) {
+  return tokenizer("[]").insert(1, "\"post_processor\": " + processor + ",");
+}
+
+// One that puts the ids before a text, in as many sequences as `nested` says.
+std::string frame(const std::string& ids, int nested) {
+  if (nested > 0)
+    return R"({"type": "Sequence", "processors": [{"type": "ByteLevel"}, )" +
+           frame(ids, nested - 1) + "]}";
+  return R"({"type": "TemplateProcessing", "single": [{"SpecialToken":
+      {"id": "<s>"}}, {"Sequence": {"id": "A"}}], "special_tokens":
+      {"<s>": {"id": "<s>", "ids": [)" +
+         ids + "]}}}";
+}
+
 // The model's bos_token_id is 0.
 TEST(Gguf, SaysWhetherATextBeginsWithBos) {
-  const auto adds = [](const std::string& ids, bool in_sequence) {
+  const auto adds = [](const std::string& text) {
     ModelFolder model("llama_tiny");
-    const std::string frame =
-        R"({"type": "TemplateProcessing", "single": [{"SpecialToken":
-        {"id": "<s>"}}, {"Sequence": {"id": "A"}}], "special_tokens":
-        {"<s>": {"id": "<s>", "ids": [)" +
-        ids + "]}}}";
-    const std::string list =
-        R"({"type": "Sequence", "processors": [{"type": "ByteLevel"}, )" +
-        frame + "]}";
-    std::string text = tokenizer("[]");
-    text.insert(1, "\"post_processor\": " + (in_sequence ? list : frame) + ",");
     write_file(model.folder / "tokenizer.json", text);
     return made(*model.open()).file.flags.at(kAddBos);
   };
-  EXPECT_TRUE(adds("0", false));
-  EXPECT_TRUE(adds("0, 5", true));
-  EXPECT_FALSE(adds("5", true));
-  EXPECT_FALSE(adds("", false));
+  EXPECT_TRUE(adds(with_processor(frame("0", 0))));
+  EXPECT_TRUE(adds(with_processor(frame("0, 5", 1))));
+  EXPECT_TRUE(adds(with_processor(frame("0", 2))));
+  EXPECT_TRUE(adds(with_processor(frame("0", 4))));
+  EXPECT_FALSE(adds(with_processor(frame("5", 1))));
+  EXPECT_FALSE(adds(with_processor(frame("", 0))));
+  EXPECT_FALSE(adds(tokenizer("[]")));
+}
+
+TEST(Gguf, SequencesTooDeepLeaveTheTokenizerOut) {
   ModelFolder model("llama_tiny");
-  write_file(model.folder / "tokenizer.json", tokenizer("[]"));
-  EXPECT_FALSE(made(*model.open()).file.flags.at(kAddBos));
+  write_file(model.folder / "tokenizer.json", with_processor(frame("0", 5)));
+  const Made deep = made(*model.open());
+  expect_mentions(deep.warnings.at(0), {"no tokenizer", "Sequence", "3"});
+  EXPECT_FALSE(deep.file.flags.contains(kAddBos));
 }
 
 TEST(Gguf, TakesFromTheConfigurationWhetherATextBeginsWithBos) {
@@ -267,6 +280,30 @@ TEST(Gguf, TokenizersThatDoNotFitAreLeftOutWithAWarning) {
   write_file(model.folder / "tokenizer.json",
              R"({"model": {"type": "Unigram", "vocab": []}})");
   expect_mentions(made(*model.open()).warnings.at(0), {"no byte-level BPE"});
+}
+
+TEST(Gguf, FilesWhoseAnswerIsNotUsedAreNotRead) {
+  ModelFolder model("llama_tiny");
+  write_file(model.folder / "tokenizer_config.json", "{");
+  expect_mentions(made(*model.open()).warnings.at(0), {"neither"});
+}
+
+TEST(Gguf, WhatIsWrongWithBosLeavesTheTokenizerOutWithAWarning) {
+  for (const char* config : {"{", R"({"add_bos_token": "yes"})"}) {
+    ModelFolder model("llama_tiny");
+    write_file(model.folder / "vocab.json", R"({"<s>": 0, "i": 1})");
+    write_file(model.folder / "merges.txt", "");
+    write_file(model.folder / "tokenizer_config.json", config);
+    const Made pair = made(*model.open());
+    expect_mentions(pair.warnings.at(0),
+                    {"no tokenizer", "tokenizer_config.json"});
+    EXPECT_TRUE(pair.file.lists.empty());
+    write_file(model.folder / "tokenizer.json",
+               with_processor(R"({"type": 3})"));
+    const Made whole = made(*model.open());
+    expect_mentions(whole.warnings.at(0), {"no tokenizer", "post_processor"});
+    EXPECT_FALSE(whole.file.flags.contains(kAddBos));
+  }
 }
 
 }  // namespace
