@@ -40,6 +40,10 @@ bool stands(const std::string& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
+bool holds(const std::string& folder, std::string_view name) {
+  return stands(checkpoint::joined(folder, name));
+}
+
 bool stays_in(const std::string& path, const std::string& folder) {
   std::error_code error;
   const fs::path target = fs::canonical(path, error);

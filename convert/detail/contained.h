@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace quire::convert {
 
@@ -12,6 +13,8 @@ bool stays_in(const std::string& path, const std::string& folder);
 
 // True if something is there, if only a link that leads nowhere.
 bool stands(const std::string& path);
+// The same of `name` in the folder.
+bool holds(const std::string& folder, std::string_view name);
 
 // The true path of the file `name` of the folder, in which it stays.
 // UsageError, which names `said_by` as the one that names the file, for no

@@ -22,11 +22,6 @@ namespace quire::convert {
 namespace {
 
 namespace fs = std::filesystem;
-using checkpoint::joined;
-
-bool holds(const std::string& folder, std::string_view name) {
-  return stands(joined(folder, name));
-}
 
 // A checkpoint, or a run that has some.
 bool is_quire(const std::string& folder) {
@@ -50,8 +45,8 @@ void require_readable(const std::string& folder) {
 Format format_of_folder(const std::string& folder) {
   require_readable(folder);
   if (is_quire(folder)) return Format::kQuire;
-  const bool single = holds(folder, "model.safetensors") ||
-                      holds(folder, "model.safetensors.index.json");
+  const bool single =
+      holds(folder, "model.safetensors") || holds(folder, kIndexName);
   if (!single && holds_dcp_shards(folder)) return Format::kDcp;
   if (single || holds(folder, "config.json")) return Format::kHuggingFace;
   refuse_pickles_in(folder);

@@ -17,10 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::joined;
 
-bool holds(const std::string& folder, std::string_view name) {
-  return stands(joined(folder, name));
-}
-
 // In order.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;

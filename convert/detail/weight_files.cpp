@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <set>
 
 #include "quire/checkpoint/files.h"
@@ -37,39 +38,43 @@ Json index_of(const std::string& folder) {
                   advice.empty() ? "; copy the model's there" : advice));
 }
 
+struct Named {
+  std::set<std::string> files;
+  std::optional<Json> index;  // what names them
+};
+
+Named named_in(const std::string& folder) {
+  if (holds(folder, kSingle)) return {{std::string(kSingle)}, {}};
+  if (!holds(folder, kIndexName)) return {};
+  Named named = {{}, index_of(folder)};
+  const std::string path = joined(folder, kIndexName);
+  for (const auto& [tensor, file] : named.index->at("weight_map").members())
+    if (named.files.insert(file.string()).second)
+      contained(folder, file.string(), path);
+  return named;
+}
+
 }  // namespace
 
 std::vector<std::string> weight_file_names(const std::string& folder) {
-  const std::string index = joined(folder, kIndexName);
-  if (stands(joined(folder, kSingle))) return {std::string(kSingle)};
-  if (!stands(index)) return {};
-  const Json json = index_of(folder);
-  std::set<std::string> names;
-  for (const auto& [tensor, name] : json.at("weight_map").members())
-    if (names.insert(name.string()).second)
-      contained(folder, name.string(), index);
-  return {names.begin(), names.end()};
+  const auto files = named_in(folder).files;
+  return {files.begin(), files.end()};
 }
 
 WeightFiles::WeightFiles(const std::string& folder) {
-  const std::string index = joined(folder, kIndexName);
-  if (stands(joined(folder, kSingle))) {
-    add_all(open(folder, std::string(kSingle), folder));
-  } else if (stands(index)) {
-    open_index(folder, index);
-  } else {
-    refuse_folder(folder);
-  }
+  const auto [files, index] = named_in(folder);
+  if (files.empty() && !index) refuse_folder(folder);
+  const std::string path = joined(folder, kIndexName);
+  for (const std::string& name : files)
+    open(folder, name, index ? path : folder);
+  for (const auto& [name, file] : files_) add_all(file);
+  if (index) check_index(*index, path);
 }
 
-const SafetensorsFile& WeightFiles::open(const std::string& folder,
-                                         const std::string& name,
-                                         const std::string& said_by) {
-  const auto found = files_.find(name);
-  if (found != files_.end()) return found->second;
-  const auto at = files_.try_emplace(name, contained(folder, name, said_by),
-                                     File::Links::kRefuse, open_);
-  return at.first->second;
+void WeightFiles::open(const std::string& folder, const std::string& name,
+                       const std::string& said_by) {
+  files_.try_emplace(name, contained(folder, name, said_by),
+                     File::Links::kRefuse, open_);
 }
 
 void WeightFiles::add_all(const SafetensorsFile& file) {
@@ -83,22 +88,19 @@ void WeightFiles::add_all(const SafetensorsFile& file) {
   }
 }
 
-void WeightFiles::open_index(const std::string& folder,
-                             const std::string& path) {
-  const Json json = index_of(folder);
-  std::map<std::string, std::string> place;
-  for (const auto& [tensor, name] : json.at("weight_map").members()) {
-    place[tensor] = name.string();
-    open(folder, name.string(), path).at(tensor);
+void WeightFiles::check_index(const Json& index, const std::string& path) {
+  std::set<std::string> named;
+  for (const auto& [tensor, file] : index.at("weight_map").members()) {
+    files_.at(file.string()).at(tensor);
+    named.insert(tensor);
   }
-  for (const auto& [name, file] : files_) add_all(file);
   for (const auto& [tensor, weight] : weights_)
-    if (!place.contains(tensor))
+    if (!named.contains(tensor))
       throw UsageError(
           fmt::format("{} holds the tensor \"{}\", which {} does "
                       "not name",
                       weight.file->path(), tensor, path));
-  const auto metadata = json.find("metadata");
+  const auto metadata = index.find("metadata");
   const auto total = metadata ? metadata->find("total_size") : std::nullopt;
   if (total && total->kind() == Json::Kind::kInteger)
     check_sizes(total->integer(INT64_MIN), path);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "quire/checkpoint/json.h"
 #include "quire/checkpoint/safetensors.h"
 
 namespace quire::convert {
@@ -34,11 +35,10 @@ class WeightFiles {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  void open_index(const std::string& folder, const std::string& path);
-  const checkpoint::SafetensorsFile& open(const std::string& folder,
-                                          const std::string& name,
-                                          const std::string& said_by);
+  void open(const std::string& folder, const std::string& name,
+            const std::string& said_by);
   void add_all(const checkpoint::SafetensorsFile& file);
+  void check_index(const checkpoint::Json& index, const std::string& path);
   void check_sizes(std::int64_t total, const std::string& path);
 
   std::shared_ptr<checkpoint::OpenFiles> open_ =

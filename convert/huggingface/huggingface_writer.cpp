@@ -74,9 +74,8 @@ Converted write_hugging_face(const Weights& weights, const std::string& folder,
     write_file(stream, files[file],
                checkpoint::joined(folder, file_name(file, files.size())));
   if (files.size() > 1)
-    checkpoint::write_text(
-        checkpoint::joined(folder, "model.safetensors.index.json"),
-        index_text(files), {});
+    checkpoint::write_text(checkpoint::joined(folder, kIndexName),
+                           index_text(files), {});
   return converted(parameters, stream);
 }
 
