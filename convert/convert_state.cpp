@@ -15,6 +15,7 @@ namespace {
 using checkpoint::Checkpoint;
 using checkpoint::ExportedParameter;
 using checkpoint::ExportedState;
+using checkpoint::ExportRequest;
 
 void check_state(const ConvertOptions& options) {
   check(options);
@@ -58,6 +59,29 @@ Checkpoint open_state(const std::string& from) {
   return Checkpoint::open(from);
 }
 
+// All but how values are read.
+ExportRequest request_of(const checkpoint::Manifest& manifest, int shards) {
+  return {.parameters = parameters_of(manifest),
+          .read = {},
+          .shards = shards,
+          .progress = manifest.progress,
+          .config = manifest.config,
+          .kernels = manifest.kernels,
+          .notes = manifest.notes};
+}
+
+Converted write_state(const Checkpoint& saved, const std::string& folder,
+                      const ExportRequest& request) {
+  if (checkpoint::export_checkpoint(folder, request) !=
+      saved.manifest().fingerprint())
+    throw SystemError(fmt::format("{} changed while it was read; start again",
+                                  saved.folder()));
+  copy_side_files(side_files(saved.folder()), folder);
+  return {.parameters = std::ssize(request.parameters),
+          .bytes = bytes_in(request.parameters),
+          .warnings = saved.skipped()};
+}
+
 }  // namespace
 
 Converted convert_state(const std::string& from, const std::string& out,
@@ -65,13 +89,12 @@ Converted convert_state(const std::string& from, const std::string& out,
                         const ConvertProgress& progress) {
   check_state(options);
   const Checkpoint saved = open_state(from);
-  const auto& manifest = saved.manifest();
-  auto parameters = parameters_of(manifest);
-  const std::int64_t total = bytes_in(parameters);
+  ExportRequest request = request_of(saved.manifest(), options.shards);
+  const std::int64_t total = bytes_in(request.parameters);
   std::int64_t given = 0;
-  const auto read = [&](const ExportedParameter& parameter,
-                        const ExportedState& state, std::int64_t first,
-                        std::span<std::byte> out) {
+  request.read = [&](const ExportedParameter& parameter,
+                     const ExportedState& state, std::int64_t first,
+                     std::span<std::byte> out) {
     saved.load(state.kind, parameter.name, first,
                tensor_over(out.data(), state.dtype,
                            {std::ssize(out) / size_of(state.dtype)}, nullptr));
@@ -79,23 +102,8 @@ Converted convert_state(const std::string& from, const std::string& out,
     if (progress) progress(given, total);
   };
   Output output(out, Output::Kind::kFolder, total);
-  return output.made_by([&] {
-    const auto print = checkpoint::export_checkpoint(
-        output.path(), {.parameters = std::move(parameters),
-                        .read = read,
-                        .shards = options.shards,
-                        .progress = manifest.progress,
-                        .config = manifest.config,
-                        .kernels = manifest.kernels,
-                        .notes = manifest.notes});
-    if (print != manifest.fingerprint())
-      throw SystemError(
-          fmt::format("{} changed while it was read; start again", from));
-    copy_side_files(side_files(saved.folder()), output.path());
-    return Converted{.parameters = std::ssize(manifest.parameters),
-                     .bytes = total,
-                     .warnings = saved.skipped()};
-  });
+  return output.made_by(
+      [&] { return write_state(saved, output.path(), request); });
 }
 
 }  // namespace quire::convert
