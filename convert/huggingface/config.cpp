@@ -2,7 +2,6 @@
 
 #include "quire/checkpoint/json.h"
 #include "quire/convert/huggingface/config_read.h"
-#include "quire/core/error.h"
 
 namespace quire::convert {
 namespace {

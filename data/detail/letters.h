@@ -20,7 +20,6 @@ class Letters {
   void set_character(char32_t code_point, std::int32_t id) {
     characters_[code_point] = id;
   }
-  std::int32_t of_byte(unsigned char byte) const { return bytes_[byte]; }
   // Throws UsageError naming `source` and the first byte that has no token.
   void require_bytes(const std::string& source) const;
 
