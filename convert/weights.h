@@ -101,6 +101,10 @@ Format format_of(const std::string& path);
 // breaks its format or names a file that is not there.
 inline constexpr std::string_view kIndexName = "model.safetensors.index.json";
 std::vector<std::string> weight_file_names(const std::string& folder);
+// UsageError where the index says other than its files hold: a tensor that its
+// file lacks, or one that it does not name. Reads headers alone; without an
+// index there is nothing to check.
+void check_weight_index(const std::string& folder);
 
 // UsageError naming file and key for a model that Quire does not have and for
 // hostile files; one error lists all tensors that are missing, unexpected, or

@@ -87,9 +87,12 @@ void check_files(const std::string& path, Findings& findings) {
   const std::string index = checkpoint::joined(path, convert::kIndexName);
   const auto follow = [&] { convert::weight_file_names(path); };
   if (!guarded(index, findings, follow)) return;
+  bool opened = true;
   for (const std::string& file : safetensors_files(path))
-    guarded(file, findings,
-            [&] { const checkpoint::SafetensorsFile opened(file); });
+    opened &= guarded(file, findings,
+                      [&] { const checkpoint::SafetensorsFile whole(file); });
+  if (opened)
+    guarded(index, findings, [&] { convert::check_weight_index(path); });
 }
 
 void check_whole(const std::string& path, Findings& findings) {

@@ -61,6 +61,10 @@ std::vector<std::string> weight_file_names(const std::string& folder) {
   return {files.begin(), files.end()};
 }
 
+void check_weight_index(const std::string& folder) {
+  if (named_in(folder).index) const WeightFiles checked(folder);
+}
+
 WeightFiles::WeightFiles(const std::string& folder) {
   const auto [files, index] = named_in(folder);
   if (files.empty() && !index) refuse_folder(folder);

@@ -8,6 +8,7 @@
 
 #include "quire/checkpoint/safetensors.h"
 #include "tests/support/command.h"
+#include "tests/support/tensors.h"
 
 namespace quire::testing {
 namespace {
@@ -222,6 +223,27 @@ TEST(Verify, MissesAFileThatTheIndexNames) {
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.out, "damaged: " + gone + " does not exist; " + model +
                            "/model.safetensors.index.json names it\n");
+}
+
+TEST(Verify, ComparesAnIndexWithWhatItsFilesHold) {
+  const TempFolder folder;
+  const std::string model = folder / "model";
+  std::filesystem::copy(QUIRE_TEST_DATA "/hf_sharded", model);
+  const std::string index = model + "/model.safetensors.index.json";
+  const auto sound = nlohmann::json::parse(text_of(index));
+  const auto said_of = [&](const nlohmann::json& changes) {
+    auto json = sound;
+    json["weight_map"].merge_patch(changes);
+    write_text(index, json.dump());
+    const Ended ended = quire_command({"verify", model});
+    EXPECT_EQ(ended.code, 1);
+    return ended.out;
+  };
+  const std::string second = "model-00002-of-00003.safetensors";
+  expect_mentions(said_of({{"lm_head.weight", second}}),
+                  {"damaged: ", second, "lm_head.weight"});
+  expect_mentions(said_of({{"lm_head.weight", nullptr}}),
+                  {"damaged: ", "lm_head.weight", index + " does not name"});
 }
 
 TEST(Inspect, SaysWhichFileHoldsWhat) {
