@@ -43,6 +43,7 @@ class Started {
     pid_ = fork();
     if (pid_ != 0) return;
     alarm(most_s);
+    ::signal(SIGINT, SIG_DFL);  // ignored by what a shell has put behind it
     become(words, environment, std::move(program));
   }
   ~Started() {
