@@ -8,8 +8,8 @@ fp32, AdamW (fused), attention by scaled_dot_product_attention; gradients are ta
   compiled  the same under torch.compile
   fsdp      two processes with a thread each, every block and the rest sharded by fully_shard over gloo, half of the
             samples each, beside Quire's two ranks at stage 3
-Every round runs all of them, each in processes of its own that step once before they are timed. A ratio is Quire's
-speed over PyTorch's in the same round; printed are medians, least and most.
+Every round runs all of them, each in processes of its own that have trained as long before they are timed. A ratio is
+Quire's speed over PyTorch's in the same round; printed are medians, least and most.
 """
 
 import argparse

@@ -50,7 +50,7 @@ Loaded load(const std::string& folder, const LoadRequest& request,
             comm::Communicator& communicator, Stream& stream);
 
 // What a caller throws that has no other checkpoint: UsageError for kFormat,
-// SystemError for kHash, naming the rank.
+// SystemError for kHash and kUnread, naming the rank.
 [[noreturn]] void throw_damage(const LoadDamage& damage,
                                const comm::Communicator& communicator);
 

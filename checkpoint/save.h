@@ -22,10 +22,10 @@ namespace quire::checkpoint {
 // of the same number is replaced in one step. The stream's work is waited for
 // first. Returns the checkpoint's fingerprint. If any rank fails, all throw its
 // error, named by rank, and nothing is published, unless all that failed was to
-// remove an older step that need not be kept: the error says so, and the new
-// one stands. That the disk has not enough room is found before anything is
-// written. After an error the next save may be made at once. A rank that makes
-// the call alone ends by the communicator's time-out.
+// remove an older step that need not be kept: the error names what cannot be
+// removed, and the new step stands. That the disk has not enough room is found
+// before anything is written. After an error the next save may be made at once.
+// A rank that makes the call alone ends by the communicator's time-out.
 std::uint64_t save(const std::string& folder, const SaveRequest& request,
                    comm::Communicator& communicator, Stream& stream);
 
