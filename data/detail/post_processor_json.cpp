@@ -9,7 +9,6 @@
 namespace quire::data {
 namespace {
 
-constexpr int kMostNested = 4;
 constexpr std::size_t kMostFrameIds = 64;
 
 bool is_token(std::int64_t id, const std::string& text, const BpeParts& parts) {

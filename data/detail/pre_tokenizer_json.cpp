@@ -9,8 +9,6 @@ struct PreTokenizer {
   bool spells_bytes = false;
 };
 
-constexpr int kMostNested = 4;
-
 void read_byte_level(const JsonAt& at, PreTokenizer& read) {
   if (at.at("add_prefix_space").flag())
     at.at("add_prefix_space").refuse("false: no text is put before another");

@@ -27,6 +27,9 @@
 
 namespace quire::data {
 
+// Sequences in one another, at most.
+inline constexpr int kMostNested = 4;
+
 // Throws UsageError naming file and key for what bpe_tokenizer.h refuses.
 BpeParts tokenizer_json_parts(const TokenizerText& file);
 
